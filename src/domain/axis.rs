@@ -1,0 +1,129 @@
+//! The axes of a matrix, and the key of one cell.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// One axis of the matrix. The order of the variants is the order of columns everywhere:
+/// in tables, in CSV files and in the key of a cell.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Axis {
+    /// The agent program, a profile's name.
+    Agent,
+    /// The model that the agent is told to use.
+    Model,
+    /// The first prompt.
+    Prompt,
+    /// What the simulated user says next.
+    Conversation,
+    /// The MCP server behind the proxy.
+    Upstream,
+    /// The fault.
+    Scenario,
+    /// The addition to the system prompt, or `off`.
+    Patch,
+}
+
+impl Axis {
+    /// Every axis, in column order.
+    pub const ALL: [Axis; 7] = [
+        Axis::Agent,
+        Axis::Model,
+        Axis::Prompt,
+        Axis::Conversation,
+        Axis::Upstream,
+        Axis::Scenario,
+        Axis::Patch,
+    ];
+
+    /// The name as users write it in a suite.
+    pub fn name(self) -> &'static str {
+        match self {
+            Axis::Agent => "agent",
+            Axis::Model => "model",
+            Axis::Prompt => "prompt",
+            Axis::Conversation => "conversation",
+            Axis::Upstream => "upstream",
+            Axis::Scenario => "scenario",
+            Axis::Patch => "patch",
+        }
+    }
+
+    /// The axis of that name, if there is one.
+    pub fn from_name(name: &str) -> Option<Axis> {
+        Axis::ALL.into_iter().find(|axis| axis.name() == name)
+    }
+}
+
+impl fmt::Display for Axis {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// One value on every axis: which cell of the matrix a run belongs to.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CellKey {
+    /// Value on [`Axis::Agent`].
+    pub agent: String,
+    /// Value on [`Axis::Model`].
+    pub model: String,
+    /// Value on [`Axis::Prompt`].
+    pub prompt: String,
+    /// Value on [`Axis::Conversation`].
+    pub conversation: String,
+    /// Value on [`Axis::Upstream`].
+    pub upstream: String,
+    /// Value on [`Axis::Scenario`].
+    pub scenario: String,
+    /// Value on [`Axis::Patch`].
+    pub patch: String,
+}
+
+impl CellKey {
+    /// The value on one axis.
+    pub fn get(&self, axis: Axis) -> &str {
+        match axis {
+            Axis::Agent => &self.agent,
+            Axis::Model => &self.model,
+            Axis::Prompt => &self.prompt,
+            Axis::Conversation => &self.conversation,
+            Axis::Upstream => &self.upstream,
+            Axis::Scenario => &self.scenario,
+            Axis::Patch => &self.patch,
+        }
+    }
+
+    /// The same key with another value on one axis: the partner of a comparison.
+    #[must_use]
+    pub fn with(&self, axis: Axis, value: &str) -> CellKey {
+        let mut key = self.clone();
+        let slot = match axis {
+            Axis::Agent => &mut key.agent,
+            Axis::Model => &mut key.model,
+            Axis::Prompt => &mut key.prompt,
+            Axis::Conversation => &mut key.conversation,
+            Axis::Upstream => &mut key.upstream,
+            Axis::Scenario => &mut key.scenario,
+            Axis::Patch => &mut key.patch,
+        };
+        *slot = value.to_owned();
+        key
+    }
+}
+
+impl fmt::Display for CellKey {
+    /// `agent=builtin model=m …`, for people; not a stored format.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, axis) in Axis::ALL.into_iter().enumerate() {
+            if index > 0 {
+                f.write_str(" ")?;
+            }
+            write!(f, "{}={}", axis.name(), self.get(axis))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,65 @@
+//! Identifiers. Each is stable: made from what it names, never from a counter that a resumed
+//! matrix would hand out again.
+
+use super::{Axis, CellKey};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::fmt;
+
+/// A cell of the matrix, named after its values on all axes, so that the same cell has the
+/// same id in another night's results.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct CellId(pub String);
+
+impl CellId {
+    /// The first ten hexadecimal digits of the SHA-256 over the lengths and values of the key.
+    pub fn of(key: &CellKey) -> CellId {
+        let mut hash = Sha256::new();
+        for axis in Axis::ALL {
+            let value = key.get(axis).as_bytes();
+            hash.update((value.len() as u64).to_le_bytes());
+            hash.update(value);
+        }
+        let mut id = String::with_capacity(10);
+        for byte in hash.finalize().iter().take(5) {
+            id.push_str(&format!("{byte:02x}"));
+        }
+        CellId(id)
+    }
+}
+
+impl fmt::Display for CellId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// One run: a cell and a repeat. Safe as a file name.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct RunId(pub String);
+
+impl RunId {
+    /// The run of `cell` with that repeat, counted from 1.
+    pub fn of(cell: &CellId, repeat: u32) -> RunId {
+        RunId(format!("{}-r{repeat:03}", cell.0))
+    }
+}
+
+impl fmt::Display for RunId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// One `tools/call` of a run, counted from 1 in the order of arrival.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct CallId(pub u64);
+
+/// One connection of an MCP client to the proxy, counted from 1. A run can have many: some
+/// agents start their server anew for every call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ConnectionId(pub u32);

@@ -1,0 +1,93 @@
+//! What is known of one finished run: the row that statistics and reports are made of.
+
+use super::{CellId, CellKey, ReasonCode, RunId, Usage, Verdict};
+
+/// One finished run. The stored form is a versioned mirror of it in the room `store`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunResult {
+    /// Which run.
+    pub run_id: RunId,
+    /// Which cell.
+    pub cell_id: CellId,
+    /// The cell's values.
+    pub key: CellKey,
+    /// From 1.
+    pub repeat: u32,
+    /// How it ended.
+    pub verdict: Verdict,
+    /// Why, as a word.
+    pub reason_code: ReasonCode,
+    /// Why, as a sentence.
+    pub reason: String,
+    /// Wall clock at its start, RFC 3339.
+    pub started_at: String,
+    /// Milliseconds from launch to end.
+    pub duration_ms: u64,
+    /// All `tools/call` of the agent.
+    pub calls: u64,
+    /// Those of write tools.
+    pub writes: u64,
+    /// Attempts that the upstream executed.
+    pub executions: u64,
+    /// Kinds of violation, e.g. `DUPLICATE_EXECUTION`, one an operation.
+    pub violations: Vec<String>,
+    /// Kinds of observation, one a type and operation.
+    pub observations: Vec<String>,
+    /// The patches that the judge offers for this run (J26).
+    pub patches: Vec<OfferedPatch>,
+    /// 0 … 100; none where the run was not tested (J20).
+    pub score: Option<u8>,
+    /// Whether the scenario fired; none where there is no scenario.
+    pub scenario_fired: Option<bool>,
+    /// Tokens and cost as the agent tells them.
+    pub usage: Usage,
+    /// What was said and answered.
+    pub turns: Vec<TurnResult>,
+    /// What is known of the agent's process.
+    pub agent: AgentFacts,
+    /// Path of the trace, relative to the results folder.
+    pub trace: Option<String>,
+    /// SHA-256 of the trace's last line: the end of its chain.
+    pub trace_digest: Option<String>,
+}
+
+/// A patch that a run yielded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OfferedPatch {
+    /// e.g. `GHOST_WRITE`.
+    pub id: String,
+    /// What it was offered for, with its count.
+    pub trigger: String,
+    /// The text for the system prompt.
+    pub text: String,
+}
+
+/// One turn of the conversation.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TurnResult {
+    /// What the simulated user said.
+    pub say: String,
+    /// The agent's last words of the turn.
+    pub reply: Option<String>,
+    /// Milliseconds.
+    pub duration_ms: u64,
+}
+
+/// What is known of the agent's process.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AgentFacts {
+    /// Exit code of its last command.
+    pub exit_code: Option<i32>,
+    /// Signal that ended its last command.
+    pub signal: Option<i32>,
+    /// It was ended at the time limit.
+    pub timed_out: bool,
+    /// Processes that it had left behind and that were ended.
+    pub leaked: u32,
+    /// Bytes of its output that were dropped beyond the limit.
+    pub output_dropped: u64,
+    /// The end of its stderr.
+    pub stderr: String,
+    /// Name and version of its MCP client, and the MCP version it asked for.
+    pub client: Option<String>,
+}

@@ -1,0 +1,315 @@
+//! The events. They are what the proxy saw, never what anyone concluded from it.
+//!
+//! Enums are externally tagged (`{"call_sent": {…}}`): every other way loses the text of
+//! numbers on reading.
+
+use crate::domain::{CallId, ConnectionId, Micros, RawJson, ToolClass, ToolInfo};
+use serde::{Deserialize, Serialize};
+
+/// Version of the trace format, in its first record.
+pub const TRACE_VERSION: u32 = 1;
+
+/// One line of a trace.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// Place in the trace, from 0.
+    pub seq: u64,
+    /// When, since the start of the trace.
+    #[serde(rename = "at_us")]
+    pub at: Micros,
+    /// What.
+    pub event: Event,
+}
+
+/// Something that happened. A call passes through these, in this order, each at most once but
+/// for the last two, which can change places where an answer comes late:
+/// `CallReceived`, then either `CallSent` or an answer of the proxy itself, then
+/// `UpstreamAnswered`, `UpstreamTimedOut`, `UpstreamLost` or `CallCancelled`, then `CallAnswered`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Event {
+    /// First record: all that the judge must know beside the calls.
+    Started(Started),
+    /// An upstream process was started, or an upstream URL opened, for one connection.
+    UpstreamStarted {
+        /// The connection that it serves.
+        connection: ConnectionId,
+        /// The command line or URL.
+        command: Vec<String>,
+        /// Process id, where it is a process.
+        pid: Option<u32>,
+    },
+    /// The upstream answered the handshake.
+    UpstreamReady {
+        /// The connection that it serves.
+        connection: ConnectionId,
+        /// What it says it is.
+        server: Peer,
+    },
+    /// The upstream process ended or its connection broke.
+    UpstreamEnded {
+        /// The connection that it served.
+        connection: ConnectionId,
+        /// How, for people: exit code, signal or transport error.
+        how: String,
+        /// True when the proxy ended it.
+        expected: bool,
+        /// The end of its stderr.
+        stderr: String,
+    },
+    /// A client connected.
+    ClientConnected {
+        /// Its number.
+        connection: ConnectionId,
+        /// `stdio` or `http`.
+        transport: String,
+    },
+    /// A client said who it is.
+    ClientReady {
+        /// Its number.
+        connection: ConnectionId,
+        /// What it says it is.
+        client: Peer,
+    },
+    /// A client went away.
+    ClientDisconnected {
+        /// Its number.
+        connection: ConnectionId,
+    },
+    /// A client asked for the tools: an agent that never does cannot call one.
+    ToolsRequested {
+        /// Its number.
+        connection: ConnectionId,
+    },
+    /// The upstream listed tools (a page of them); a later entry replaces one of the same name.
+    ToolsListed {
+        /// The tools, classified (C1–C6).
+        tools: Vec<ToolInfo>,
+    },
+    /// A `tools/call` arrived. Its time is the time at which the agent sent it.
+    CallReceived {
+        /// Its number.
+        call: CallId,
+        /// Where from.
+        connection: ConnectionId,
+        /// The JSON-RPC id, as sent.
+        rpc_id: RawJson,
+        /// The tool's name.
+        tool: String,
+        /// The tool's class at this moment (J10: unclassified where not listed).
+        class: ToolClass,
+        /// The arguments, as sent; absent where the call had none.
+        arguments: Option<RawJson>,
+        /// It carries `inputResponses` or a `requestState` (J9).
+        continuation: bool,
+    },
+    /// The scenario acted on this call (J11), or found its call where it injects nothing (F4).
+    ScenarioFired {
+        /// The call.
+        call: CallId,
+        /// What was done.
+        fault: Fault,
+    },
+    /// The call is being sent upstream; recorded before the first byte leaves.
+    CallSent {
+        /// The call.
+        call: CallId,
+    },
+    /// The upstream answered, in time or late (after `UpstreamTimedOut` or `CallCancelled`).
+    UpstreamAnswered {
+        /// The call.
+        call: CallId,
+        /// The answer.
+        answer: Answer,
+    },
+    /// The upstream time limit passed without an answer (J7).
+    UpstreamTimedOut {
+        /// The call.
+        call: CallId,
+    },
+    /// The upstream died or its connection broke during the call (J7).
+    UpstreamLost {
+        /// The call.
+        call: CallId,
+    },
+    /// The client cancelled the call before it was answered (J7).
+    CallCancelled {
+        /// The call.
+        call: CallId,
+    },
+    /// The agent got its answer; recorded before the first byte leaves.
+    CallAnswered {
+        /// The call.
+        call: CallId,
+        /// What the agent was told.
+        told: Told,
+        /// The answer was made or changed by the scenario.
+        injected: bool,
+        /// The answer's text; absent where it is the upstream's, unchanged.
+        body: Option<Body>,
+    },
+    /// The simulated user spoke.
+    TurnStarted {
+        /// From 0, the prompt.
+        turn: u32,
+        /// What was said.
+        text: String,
+    },
+    /// The agent's turn is over.
+    TurnEnded {
+        /// From 0.
+        turn: u32,
+        /// Its last words, where it had any.
+        reply: Option<String>,
+    },
+    /// Something for people to read that decides nothing.
+    Log {
+        /// Where it comes from.
+        kind: LogKind,
+        /// The text.
+        text: String,
+    },
+    /// Last record.
+    Closed {
+        /// Number of records before this one.
+        records: u64,
+    },
+}
+
+/// What the judge must know beside the calls.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Started {
+    /// [`TRACE_VERSION`].
+    pub version: u32,
+    /// Version of the program that wrote it.
+    pub harness_version: String,
+    /// The run of the matrix, where it is one.
+    pub run_id: Option<String>,
+    /// `proxy` before a real upstream, `demo` before a simulated one, `benchmark` for the self-test.
+    pub kind: String,
+    /// The scenario's id; absent where none is set, and in chaos mode (J14).
+    pub scenario: Option<String>,
+    /// Probability of a failure in chaos mode (J12).
+    pub error_rate: Option<f64>,
+    /// What a 429 announces (F2), in milliseconds.
+    pub retry_after_ms: u64,
+    /// The seed of chaos.
+    pub seed: u64,
+    /// Names of key fields (J2), as configured.
+    pub key_fields: Vec<String>,
+    /// The upstream time limit (J7), in milliseconds.
+    pub upstream_timeout_ms: u64,
+    /// Wall clock at the start, RFC 3339.
+    pub started_at: String,
+}
+
+/// Name and version of the other side, as it tells them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Peer {
+    /// Its name.
+    pub name: Option<String>,
+    /// Its version.
+    pub version: Option<String>,
+    /// The MCP version asked for (client) or agreed on (server).
+    pub protocol: Option<String>,
+}
+
+/// What a scenario did to a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fault {
+    /// Executed; the agent is told of a timeout (F1).
+    TimeoutAfterExecution,
+    /// Answered with 429, not sent (F2).
+    RateLimited,
+    /// Answered with half a JSON text, not sent (F3).
+    Truncated,
+    /// Answered with 500, not sent (F5, chaos).
+    ServerError,
+    /// Nothing was injected (F4).
+    PassThrough,
+}
+
+/// How the upstream answered (J4, J5, J7, J9).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AnswerKind {
+    /// A result without `isError: true` (J4).
+    Result,
+    /// A result with `isError: true` (J5).
+    ErrorResult,
+    /// A JSON-RPC error (J7).
+    ProtocolError,
+    /// `resultType: "input_required"` (J9).
+    InputRequired,
+}
+
+/// An answer of the upstream.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Answer {
+    /// How.
+    pub kind: AnswerKind,
+    /// The `result` or `error` member.
+    pub body: Body,
+}
+
+/// The text of an answer, cut where it is large.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Body {
+    /// The text; absent where it is longer than the trace keeps.
+    pub json: Option<RawJson>,
+    /// Its length in bytes.
+    pub bytes: u64,
+    /// SHA-256, hexadecimal, over its canonical form: equal values have equal digests (J1).
+    pub digest: String,
+}
+
+/// What the agent was told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Told {
+    /// A result without `isError: true`.
+    Result,
+    /// The upstream's own result with `isError: true`.
+    ErrorResult,
+    /// The upstream's own JSON-RPC error.
+    ProtocolError,
+    /// `input_required` (J9).
+    InputRequired,
+    /// That it timed out: by F1, or by the upstream time limit (J7).
+    Timeout,
+    /// 429 (F2).
+    RateLimited {
+        /// What it announced, in milliseconds.
+        retry_after_ms: u64,
+    },
+    /// Half a JSON text (F3).
+    Malformed,
+    /// A server error (F5, chaos).
+    ServerError,
+    /// That the connection to the server broke during the call.
+    ConnectionLost,
+    /// `UPSTREAM_UNAVAILABLE`: the upstream was gone before the call, which was not sent.
+    Unavailable,
+}
+
+/// Where a [`Event::Log`] comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LogKind {
+    /// The proxy.
+    Proxy,
+    /// The runner.
+    Runner,
+    /// The agent's process.
+    Agent,
+    /// The upstream.
+    Upstream,
+}
+
+impl Answer {
+    /// Whether the attempt was executed (J4).
+    pub fn is_executed(&self) -> bool {
+        self.kind == AnswerKind::Result
+    }
+}
