@@ -4,6 +4,7 @@
 
 mod axis;
 mod ids;
+pub mod json;
 mod raw_json;
 mod result;
 mod time;
