@@ -9,5 +9,4 @@ mod message;
 mod session;
 
 pub use hub::{Hub, Sink};
-pub(crate) use session::stderr_part;
 pub use session::{Front, Session, SessionError};

@@ -149,7 +149,7 @@ pub enum SessionError {
 }
 
 /// `; its stderr ends with: …`, where there is any.
-pub(crate) fn stderr_part(stderr: &str) -> String {
+fn stderr_part(stderr: &str) -> String {
     if stderr.is_empty() { String::new() } else { format!("; its stderr ends with: {stderr}") }
 }
 
