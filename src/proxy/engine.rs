@@ -665,3 +665,6 @@ fn introduce_modern(
     }
     true
 }
+
+#[cfg(test)]
+mod tests;
