@@ -2,5 +2,7 @@
 //! servers that are built in.
 
 mod launch;
+mod probe;
 
 pub use launch::{Ended, Launch, LaunchError, Running, launch};
+pub use probe::{ProbeError, list_tools};
