@@ -1,1 +1,3 @@
-//! (being built)
+//! Upstream MCP servers: the built-in ones.
+
+pub mod builtin;
