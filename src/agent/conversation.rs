@@ -2,9 +2,9 @@
 
 use super::launch::{First, Launch, LaunchError, Prepared, Vars, render_all};
 use super::output;
-use super::process::{Capture, Captured, Exit, Keep, Process, StartError, Stdin, Supervisor, Tree};
 use super::session::{Session, SessionEnd};
 use crate::domain::{AgentFacts, TurnResult, Usage};
+use crate::process::{Capture, Captured, Exit, Keep, Process, StartError, Stdin, Supervisor, Tree};
 use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;

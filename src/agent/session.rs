@@ -6,7 +6,7 @@
 //! Other lines are ignored. The end of the input is the end of the conversation.
 
 use super::output::{self, Find, Format, Parsed, Spec};
-use super::process::{Exit, Process};
+use crate::process::{Exit, Process};
 use serde_json::Value;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};

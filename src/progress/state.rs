@@ -156,7 +156,11 @@ mod tests {
         let line = state.take(&RunEvent::Started { total: 4, finished_before: 1, cells }).unwrap();
         assert_eq!(line, "4 runs of 2 cells; 1 were finished before");
         let run_id = RunId("r".to_owned());
-        state.take(&RunEvent::RunStarted { run_id: run_id.clone(), key: key("b\u{1b}[2J", "off"), repeat: 2 });
+        state.take(&RunEvent::RunStarted {
+            run_id: run_id.clone(),
+            key: key("b\u{1b}[2J", "off"),
+            repeat: 2,
+        });
         assert_eq!(state.running().collect::<Vec<_>>(), ["b [2J #2"]);
         state.take(&RunEvent::RunDropped { run_id });
         assert_eq!(state.running().count(), 0);
