@@ -108,14 +108,16 @@ impl Folder {
     fn open(path: &Path) -> Result<Folder, StoreError> {
         let path = path.canonicalize().map_err(io("cannot find the folder", path))?;
         let lock = path.join(LOCK);
-        let file = OpenOptions::new().create(true).append(true).open(&lock).map_err(io("cannot write", &lock))?;
+        let file =
+            OpenOptions::new().create(true).append(true).open(&lock).map_err(io("cannot write", &lock))?;
         match file.try_lock() {
             Ok(()) => {}
             Err(std::fs::TryLockError::WouldBlock) => return Err(StoreError::Locked(path)),
             Err(std::fs::TryLockError::Error(source)) => return Err(io("cannot lock", &lock)(source)),
         }
         let runs = path.join(RUNS);
-        let runs = OpenOptions::new().create(true).append(true).open(&runs).map_err(io("cannot write", &runs))?;
+        let runs =
+            OpenOptions::new().create(true).append(true).open(&runs).map_err(io("cannot write", &runs))?;
         Ok(Folder { path, runs, _lock: file })
     }
 
@@ -219,7 +221,8 @@ pub fn read_runs(folder: &Path) -> Result<Vec<RunResult>, StoreError> {
             // A line that is being written, or that a kill cut: that run does not count.
             break;
         }
-        let malformed = |reason: String| StoreError::Malformed { path: path.clone(), line: index + 1, reason };
+        let malformed =
+            |reason: String| StoreError::Malformed { path: path.clone(), line: index + 1, reason };
         let record: RunRecord = serde_json::from_str(line).map_err(|error| malformed(error.to_string()))?;
         if record.version() != RECORD_VERSION {
             let reason = format!("version {} of the format is not known here", record.version());

@@ -35,8 +35,7 @@ impl Wire {
             classify: Box::new(classify),
             upstream_timeout: Duration::from_secs(60),
         });
-        let mut wire =
-            Wire { engine, now: Micros(0), events: vec![], client: vec![], upstream: vec![] };
+        let mut wire = Wire { engine, now: Micros(0), events: vec![], client: vec![], upstream: vec![] };
         wire.input(Input::ClientConnected { connection: ONE, transport: "stdio" });
         wire.from_client(r#"{"jsonrpc":"2.0","id":"list","method":"tools/list"}"#);
         wire.from_upstream(
@@ -106,7 +105,8 @@ fn messages_pass_to_the_letter_in_both_directions() {
         wire.from_client(message);
     }
     assert_eq!(wire.upstream, sent);
-    let back = [r#"{"id":1,"result":{"ttlMs":1,"x":[0.10]}}"#, r#"{"method":"notifications/tools/list_changed"}"#];
+    let back =
+        [r#"{"id":1,"result":{"ttlMs":1,"x":[0.10]}}"#, r#"{"method":"notifications/tools/list_changed"}"#];
     for message in back {
         wire.from_upstream(message);
     }
@@ -134,7 +134,11 @@ fn j11_f1_executes_and_tells_of_a_timeout() {
         ["call_received", "call_sent", "upstream_answered", "scenario_fired", "call_answered"]
     );
     assert_eq!(wire.told(), [(Told::Timeout, true)]);
-    assert!(wire.client[0].starts_with(r#"{"jsonrpc":"2.0","id":7,"result":{"content":["#), "{}", wire.client[0]);
+    assert!(
+        wire.client[0].starts_with(r#"{"jsonrpc":"2.0","id":7,"result":{"content":["#),
+        "{}",
+        wire.client[0]
+    );
     assert!(wire.client[0].contains(r#""isError":true"#) && !wire.client[0].contains("resultType"));
 }
 
@@ -184,7 +188,15 @@ fn j7_a_dying_upstream_loses_open_calls_and_later_ones_are_unavailable() {
     assert_eq!(wire.told(), [(Told::ConnectionLost, false), (Told::Unavailable, false)]);
     assert_eq!(
         wire.names(),
-        ["call_received", "call_sent", "upstream_ended", "upstream_lost", "call_answered", "call_received", "call_answered"]
+        [
+            "call_received",
+            "call_sent",
+            "upstream_ended",
+            "upstream_lost",
+            "call_answered",
+            "call_received",
+            "call_answered"
+        ]
     );
     assert!(wire.client[0].contains(r#""id":2,"error""#) || wire.client[1].contains(r#""id":2,"error""#));
     assert!(wire.client[2].contains("UPSTREAM_UNAVAILABLE"));
@@ -255,7 +267,8 @@ fn an_injected_answer_on_a_modern_connection_has_a_result_type() {
 
 #[test]
 fn r9_batches_are_refused_unless_the_version_has_them() {
-    let batch = r#"[{"id":1,"method":"tools/call","params":{"name":"create_booking"}},{"id":2,"method":"ping"}]"#;
+    let batch =
+        r#"[{"id":1,"method":"tools/call","params":{"name":"create_booking"}},{"id":2,"method":"ping"}]"#;
     let mut wire = Wire::new("F5");
     wire.from_client(batch);
     assert!(wire.upstream.is_empty() && wire.client[0].contains("-32600"));
@@ -288,7 +301,12 @@ fn nothing_passes_around_the_judge() {
 
 #[test]
 fn an_answer_that_cannot_be_read_counts_as_neither_executed_nor_rejected() {
-    for body in [r#""result":{"isError":"true"}"#, r#""result":{"isError":false,"isError":true}"#, r#""result":{},"error":{}"#, r#""x":1"#] {
+    for body in [
+        r#""result":{"isError":"true"}"#,
+        r#""result":{"isError":false,"isError":true}"#,
+        r#""result":{},"error":{}"#,
+        r#""x":1"#,
+    ] {
         let mut wire = Wire::new("F1");
         wire.call(1, "create_booking");
         wire.from_upstream(&format!(r#"{{"id":1,{body}}}"#));
