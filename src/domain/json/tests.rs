@@ -1,5 +1,4 @@
 use super::super::RawJson;
-use super::tree::Node;
 use super::*;
 use proptest::prelude::*;
 use serde_json::Value;
