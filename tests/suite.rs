@@ -1,5 +1,6 @@
 //! Suites as users write them: what is read, what is refused and in which words, and which runs
 //! come of it.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests may fail loudly")]
 
 #[path = "suite/broken.rs"]
 mod broken;

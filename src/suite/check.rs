@@ -2,20 +2,21 @@
 
 use super::decode::{At, Decoder, Fields, Shape};
 use super::diagnostics::{Diagnostics, Source, shown};
-use super::matrix::{self, Axes, Known};
+use super::matrix::{self, Axes, Known, Purpose};
 use super::parts::{self, ALONE, Conversation, Limits, ScenarioParams};
 use super::profile::{self, AgentProfile};
 use super::template::{Names, Place};
 use super::tree::{self, Node};
+use super::upstream;
 use super::{Cell, Context, MAX_REPEATS, MAX_RUNS, Suite, digest};
 use crate::domain::Axis;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-const SUITE: Shape = Shape {
-    what: "a suite",
-    keys: &[
+const SUITE: Shape = Shape::new(
+    "a suite",
+    &[
         "suite",
         "description",
         "matrix",
@@ -31,8 +32,25 @@ const SUITE: Shape = Shape {
         "scenario_params",
         "limits",
     ],
-    later: &["gates", "rebuilt", "secrets", "scenarios", "checks", "presentation"],
-};
+)
+.later(&["gates", "rebuilt", "secrets", "scenarios", "checks", "presentation"])
+.hints(&[
+    ("agent", "an axis stands under `matrix:`"),
+    ("model", "an axis stands under `matrix:`"),
+    ("models", "models stand under `matrix:`, as `model: […]`"),
+    ("scenario", "an axis stands under `matrix:`"),
+    ("patch", "an axis stands under `matrix:`"),
+    ("name", "the name of a suite is the value of `suite:`"),
+    ("prompt", "the axis `prompt` stands under `matrix:`, the texts under `prompts:`"),
+    ("conversation", "the axis `conversation` stands under `matrix:`, the turns under `conversations:`"),
+    ("upstream", "the axis `upstream` stands under `matrix:`, the servers under `upstreams:`"),
+    ("run_timeout", "it stands under `limits:`"),
+    ("upstream_timeout", "it stands under `limits:`"),
+    ("parallel", "it stands under `limits:`"),
+    ("per_model", "it stands under `limits:`"),
+    ("retry_after", "it stands under `scenario_params:`"),
+    ("error_rate", "it stands under `scenario_params:`"),
+]);
 
 /// Reads a suite. `file` is its name in messages.
 ///
@@ -74,9 +92,8 @@ impl<T> Parts<T> {
 }
 
 fn suite(decoder: &mut Decoder, root: &Node, context: &Context<'_>) -> Option<Suite> {
-    let text = decoder.source().text.clone();
-    let first_line = text.get(root.span.start..).and_then(|rest| rest.lines().next()).map_or(0, str::len);
-    let anchor = root.span.start..root.span.start + first_line;
+    let source = decoder.source().clone();
+    let anchor = source.rest_of_line(root.span.start);
     let fields = decoder.fields(root, anchor, &SUITE)?;
     let mut files: Vec<String> = Vec::new();
 
@@ -112,7 +129,7 @@ fn suite(decoder: &mut Decoder, root: &Node, context: &Context<'_>) -> Option<Su
     }
     let upstream_node = required_map(decoder, &fields, "upstreams", "upstreams: {desk: {builtin: booking}}");
     let upstreams = Parts::read(decoder, upstream_node, "upstreams by name", |decoder, key, node| {
-        parts::upstream(decoder, key, node, &commands)
+        upstream::read(decoder, key, node, &commands)
     });
     let inline = Parts::read(decoder, fields.get("agents"), "agents by name", |decoder, key, node| {
         profile::decode(decoder, node, key.span.clone(), Some(&key.text))
@@ -125,12 +142,12 @@ fn suite(decoder: &mut Decoder, root: &Node, context: &Context<'_>) -> Option<Su
         Some((key, node)) => matrix::axes(decoder, node, key.span.clone(), &known),
         None => (Axes::default(), false),
     };
-    let mut entries = |decoder: &mut Decoder, name: &str, exclude: bool| match fields.get(name) {
-        Some(node) => matrix::entries(decoder, node, &known, &mut axes, exclude),
+    let mut entries = |decoder: &mut Decoder, name: &str, purpose: Purpose| match fields.get(name) {
+        Some(node) => matrix::entries(decoder, node, &known, &mut axes, purpose),
         None => Some(Vec::new()),
     };
-    let exclude = if sound { entries(decoder, "exclude", true) } else { None };
-    let include = entries(decoder, "include", false);
+    let exclude = entries(decoder, "exclude", Purpose::Exclude { from_sound: sound });
+    let include = entries(decoder, "include", Purpose::Include);
     sound &= exclude.is_some() && include.is_some();
 
     let agents = agents(decoder, &axes, &inline, context, &mut files);
@@ -159,13 +176,13 @@ fn suite(decoder: &mut Decoder, root: &Node, context: &Context<'_>) -> Option<Su
         fields.entry("limits").map_or_else(Limits::default, |(key, node)| parts::limits(decoder, key, node));
     let scenario_params = match fields.entry("scenario_params") {
         Some((key, node)) => {
-            let used: Vec<String> = axes.named(Axis::Scenario).into_iter().map(|value| value.value).collect();
-            parts::scenario_params(decoder, key, node, &used)
+            let used = axes.named(Axis::Scenario).into_iter().map(|value| value.value).collect();
+            parts::scenario_params(decoder, key, node, sound.then_some(used))
         }
         None => ScenarioParams::default(),
     };
 
-    let digest = digest(std::iter::once(text.as_str()).chain(files.iter().map(String::as_str)));
+    let digest = digest(std::iter::once(source.text.as_str()).chain(files.iter().map(String::as_str)));
     Some(Suite {
         name: name?,
         description,

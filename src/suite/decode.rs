@@ -31,6 +31,8 @@ pub struct Fields<'n> {
     what: &'static str,
     anchor: Range<usize>,
     entries: &'n [(Key, Node)],
+    /// Misspelt keys, read as what was probably meant, so that one slip is one mistake.
+    meant: Vec<(&'static str, usize)>,
 }
 
 impl<'n> Fields<'n> {
@@ -41,7 +43,11 @@ impl<'n> Fields<'n> {
 
     /// The key as it stands, and its value.
     pub fn entry(&self, name: &str) -> Option<(&'n Key, &'n Node)> {
-        self.entries.iter().find(|(key, _)| key.text == name).map(|(key, node)| (key, node))
+        let found = self.entries.iter().find(|(key, _)| key.text == name).or_else(|| {
+            let (_, index) = self.meant.iter().find(|(meant, _)| *meant == name)?;
+            self.entries.get(*index)
+        });
+        found.map(|(key, node)| (key, node))
     }
 
     /// Where to say what is missing.
@@ -52,12 +58,27 @@ impl<'n> Fields<'n> {
 
 /// What a map may hold.
 pub struct Shape {
-    /// What the map is, with its article: "a suite".
-    pub what: &'static str,
-    /// The keys that it may have.
-    pub keys: &'static [&'static str],
+    what: &'static str,
+    keys: &'static [&'static str],
+    later: &'static [&'static str],
+    hints: &'static [(&'static str, &'static str)],
+}
+
+impl Shape {
+    /// What the map is, with its article ("a suite"), and the keys that it may have.
+    pub const fn new(what: &'static str, keys: &'static [&'static str]) -> Shape {
+        Shape { what, keys, later: &[], hints: &[] }
+    }
+
     /// Keys of the format that this version cannot honour, and must not pass over.
-    pub later: &'static [&'static str],
+    pub const fn later(self, later: &'static [&'static str]) -> Shape {
+        Shape { later, ..self }
+    }
+
+    /// Keys that are written here by mistake, and where they belong.
+    pub const fn hints(self, hints: &'static [(&'static str, &'static str)]) -> Shape {
+        Shape { hints, ..self }
+    }
 }
 
 impl Decoder {
@@ -78,7 +99,7 @@ impl Decoder {
 
     /// Every mistake, in order.
     pub fn finish(self) -> Diagnostics {
-        Diagnostics::new(self.mistakes)
+        Diagnostics::new(self.mistakes, &self.source.file)
     }
 
     /// Adds the mistakes of another file, or of a part that was read apart.
@@ -112,7 +133,8 @@ impl Decoder {
             self.expected(node, shape.what).help(format!("its keys are {}", list(shape.keys)));
             return None;
         };
-        for (key, _) in entries {
+        let mut meant = Vec::new();
+        for (index, (key, _)) in entries.iter().enumerate() {
             let name = key.text.as_str();
             if shape.keys.contains(&name) {
                 continue;
@@ -124,12 +146,19 @@ impl Decoder {
                 self.error(key.span.clone(), "merge keys are not part of YAML 1.2")
                     .help("write the keys out");
             } else {
-                let help = suggestion(name, shape.keys);
+                let hint =
+                    shape.hints.iter().find(|(key, _)| *key == name).map(|(_, hint)| (*hint).to_owned());
+                if hint.is_none()
+                    && let Some(known) = closest(name, shape.keys.iter().copied())
+                {
+                    meant.push((known, index));
+                }
+                let help = hint.unwrap_or_else(|| suggestion(name, shape.keys));
                 self.error(key.span.clone(), format!("unknown key {} in {}", shown(name), shape.what))
                     .help(help);
             }
         }
-        Some(Fields { what: shape.what, anchor, entries })
+        Some(Fields { what: shape.what, anchor, entries, meant })
     }
 
     /// A map whose keys are names that the user gives.
@@ -198,7 +227,7 @@ impl Decoder {
                 None
             }
             _ => {
-                self.expected(node, what);
+                self.expected(node, what).help("a list is written `[a, b]`, or with one `- a` a line");
                 None
             }
         }

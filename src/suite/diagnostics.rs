@@ -26,6 +26,12 @@ impl Source {
         Arc::new(Source { file: file.to_owned(), text: text.to_owned() })
     }
 
+    /// From `offset` to the end of its line: where to say what is missing in a whole file.
+    pub fn rest_of_line(&self, offset: usize) -> Range<usize> {
+        let start = self.floor(offset);
+        start..self.line_range(start).end.max(start)
+    }
+
     /// The nearest byte offset at or before `offset` that begins a character.
     fn floor(&self, offset: usize) -> usize {
         let mut offset = offset.min(self.text.len());
@@ -169,15 +175,11 @@ pub struct Diagnostics {
 }
 
 impl Diagnostics {
-    /// Sorts the mistakes by file and place, drops what was said twice, and keeps as many as a person reads.
-    pub fn new(mut list: Vec<Diagnostic>) -> Diagnostics {
-        list.sort_by(|a, b| {
-            (a.source.file.as_str(), a.span.start, a.message.as_str()).cmp(&(
-                b.source.file.as_str(),
-                b.span.start,
-                b.message.as_str(),
-            ))
-        });
+    /// Sorts the mistakes by place, those of the file `first` before others, drops what was said
+    /// twice, and keeps as many as a person reads.
+    pub fn new(mut list: Vec<Diagnostic>, first: &str) -> Diagnostics {
+        let place = |one: &Diagnostic| (one.file() != first, one.source.file.clone(), one.span.start);
+        list.sort_by_cached_key(place);
         list.dedup();
         let hidden = list.len().saturating_sub(SHOWN);
         list.truncate(SHOWN);
@@ -245,19 +247,20 @@ pub fn closest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         return None;
     }
     let folded = fold(word);
+    let length = folded.chars().count();
     known
         .into_iter()
         .filter(|candidate| candidate.len() <= LONGEST)
-        .map(|candidate| {
+        .filter_map(|candidate| {
             let other = fold(candidate);
             let distance = strsim::damerau_levenshtein(&folded, &other);
-            let allowed = (folded.chars().count().min(other.chars().count()) / 3).clamp(1, 3);
-            let near = distance == 0 || (distance <= allowed && folded.chars().count() > 1);
-            (near, distance, candidate)
+            // Two short ids that differ in one letter are two ids.
+            let allowed = (length.max(other.chars().count()) / 3).min(3);
+            let begun = length >= 3 && other.starts_with(&folded);
+            (distance <= allowed || begun).then_some((distance, candidate))
         })
-        .filter(|(near, _, _)| *near)
-        .min_by_key(|(_, distance, candidate)| (*distance, candidate.len()))
-        .map(|(_, _, candidate)| candidate)
+        .min_by_key(|(distance, candidate)| (*distance, candidate.len()))
+        .map(|(_, candidate)| candidate)
 }
 
 /// Case, `-` and `_` are what people get wrong without seeing it.
@@ -266,7 +269,7 @@ fn fold(word: &str) -> String {
 }
 
 /// "did you mean …", or else what there is to choose from.
-pub fn suggestion<'a>(word: &str, known: &[&'a str]) -> String {
+pub fn suggestion(word: &str, known: &[&str]) -> String {
     const LISTED: usize = 24;
     match closest(word, known.iter().copied()) {
         Some(meant) => format!("did you mean {}?", shown(meant)),
@@ -296,19 +299,21 @@ mod tests {
     #[test]
     fn a_span_outside_the_text_is_moved_into_it() {
         let source = Source::new("a.yaml", "ö");
-        for span in [0..99, 1..1, 99..100, 1..0] {
-            let list = Diagnostics::new(vec![Diagnostic::new(&source, span, "no")]);
+        for span in [0..99, 1..1, 99..100] {
+            let list = Diagnostics::new(vec![Diagnostic::new(&source, span, "no")], "");
             assert!(list.to_string().contains("a.yaml:1:"), "{list}");
         }
         let empty = Source::new("a.yaml", "");
-        assert!(Diagnostics::new(vec![Diagnostic::new(&empty, 0..1, "no")]).to_string().contains("a.yaml"));
+        assert!(
+            Diagnostics::new(vec![Diagnostic::new(&empty, 0..1, "no")], "").to_string().contains("a.yaml")
+        );
     }
 
     #[test]
     fn many_mistakes_are_counted() {
         let source = Source::new("a.yaml", &"x\n".repeat(80));
         let list = (0..80).map(|line| Diagnostic::new(&source, line * 2..line * 2 + 1, "no")).collect();
-        let list = Diagnostics::new(list);
+        let list = Diagnostics::new(list, "");
         assert_eq!((list.iter().count(), list.len()), (50, 80));
         assert!(list.to_string().ends_with("and 30 more"));
     }
@@ -322,6 +327,8 @@ mod tests {
             ("f1", Some("F1")),
             ("ghost-write", Some("GHOST_WRITE")),
             ("of", Some("off")),
+            ("GHOST", Some("GHOST_WRITE")),
+            ("F9", None),
             ("none", None),
             ("x", None),
             ("", None),

@@ -6,9 +6,9 @@
 //! of the matrix. An `include` may use values that are not in the matrix.
 
 use super::decode::{At, Decoder, list};
-use super::diagnostics::{shown, suggestion};
+use super::diagnostics::{closest, shown, suggestion};
 use super::parts::ALONE;
-use super::tree::{Kind, Node};
+use super::tree::{Key, Kind, Node};
 use crate::domain::{Axis, CellId, CellKey};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
@@ -66,12 +66,14 @@ impl Known {
             return true;
         }
         let names: Vec<&str> = known.iter().map(String::as_str).collect();
-        let help = match axis {
-            Axis::Patch => format!("{}; a text of your own is `file:PATH`", suggestion(&value.value, &names)),
-            Axis::Agent | Axis::Scenario => suggestion(&value.value, &names),
-            _ => format!("{} (the keys of `{}s:`)", suggestion(&value.value, &names), axis.name()),
+        let mistake = decoder.error(value.span.clone(), format!("unknown {axis} {}", shown(&value.value)));
+        mistake.help(suggestion(&value.value, &names));
+        match axis {
+            Axis::Agent => mistake.help("an agent is a file of `agents/`, or stands under `agents:`"),
+            Axis::Scenario => mistake,
+            Axis::Patch => mistake.help("a text of your own is `file:PATH`"),
+            _ => mistake.help(format!("what there is stands under `{axis}s:`")),
         };
-        decoder.error(value.span.clone(), format!("unknown {axis} {}", shown(&value.value))).help(help);
         false
     }
 }
@@ -111,6 +113,24 @@ impl Axes {
     }
 }
 
+/// What an entry is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// To leave cells out. Where the matrix has mistakes, nobody can say what is in it.
+    Exclude {
+        /// Whether the matrix has none.
+        from_sound: bool,
+    },
+    /// To add cells.
+    Include,
+}
+
+impl Purpose {
+    fn leaves_out(self) -> bool {
+        matches!(self, Purpose::Exclude { .. })
+    }
+}
+
 /// An entry of `exclude` or `include`.
 pub(super) struct Entry {
     span: Range<usize>,
@@ -130,15 +150,16 @@ pub(super) fn axes(decoder: &mut Decoder, node: &Node, anchor: Range<usize>, kno
     let names: Vec<&str> = Axis::ALL.iter().map(|axis| axis.name()).collect();
     let Some(entries) = decoder.named(node, "the axes and their values") else { return (axes, false) };
     for (key, node) in entries {
-        let Some(axis) = Axis::from_name(&key.text) else {
-            let help = suggestion(&key.text, &names);
-            decoder.error(key.span.clone(), format!("unknown axis {}", shown(&key.text))).help(help);
+        let Some((axis, named)) = axis_named(decoder, key, &names) else {
             sound = false;
             continue;
         };
-        let values = axis_values(decoder, axis, node, known);
-        sound &= values.is_some();
-        let values = values.unwrap_or_default();
+        if !named && entries.iter().any(|(key, _)| key.text == axis.name()) {
+            sound = false;
+            continue;
+        }
+        let (values, whole) = axis_values(decoder, axis, node, known);
+        sound &= named && whole;
         for value in &values {
             axes.saw(axis, value);
         }
@@ -146,9 +167,11 @@ pub(super) fn axes(decoder: &mut Decoder, node: &Node, anchor: Range<usize>, kno
     }
     for axis in Axis::ALL {
         if !axes.values.contains_key(&axis) {
-            let default = default_value(decoder, axis, anchor.clone(), known);
-            sound &= default.is_some();
-            let value = At { value: default.unwrap_or_default(), span: anchor.clone() };
+            let Some(value) = default_value(decoder, axis, anchor.clone(), known) else {
+                sound = false;
+                continue;
+            };
+            let value = At { value, span: anchor.clone() };
             axes.saw(axis, &value);
             axes.values.insert(axis, vec![value.value]);
         }
@@ -156,8 +179,22 @@ pub(super) fn axes(decoder: &mut Decoder, node: &Node, anchor: Range<usize>, kno
     (axes, sound)
 }
 
-fn axis_values(decoder: &mut Decoder, axis: Axis, node: &Node, known: &Known) -> Option<Vec<At<String>>> {
-    let items = decoder.list(node, &format!("a list of values for the axis `{axis}`"))?;
+/// The axis of that name, and whether it is spelt right; a misspelt one is read as what was meant.
+fn axis_named(decoder: &mut Decoder, key: &Key, names: &[&str]) -> Option<(Axis, bool)> {
+    if let Some(axis) = Axis::from_name(&key.text) {
+        return Some((axis, true));
+    }
+    let help = suggestion(&key.text, names);
+    decoder.error(key.span.clone(), format!("unknown axis {}", shown(&key.text))).help(help);
+    let meant = closest(&key.text, names.iter().copied())?;
+    Some((Axis::from_name(meant)?, false))
+}
+
+/// The values on an axis, and whether all of them are good.
+fn axis_values(decoder: &mut Decoder, axis: Axis, node: &Node, known: &Known) -> (Vec<At<String>>, bool) {
+    let Some(items) = decoder.list(node, &format!("a list of values for the axis `{axis}`")) else {
+        return (Vec::new(), false);
+    };
     if items.is_empty() {
         let help = match axis {
             Axis::Agent => "name at least one agent",
@@ -166,7 +203,7 @@ fn axis_values(decoder: &mut Decoder, axis: Axis, node: &Node, known: &Known) ->
         decoder
             .error(node.span.clone(), format!("the axis `{axis}` is empty, so the matrix has no cell"))
             .help(help);
-        return None;
+        return (Vec::new(), false);
     }
     let mut sound = true;
     let mut values: Vec<At<String>> = Vec::new();
@@ -185,7 +222,7 @@ fn axis_values(decoder: &mut Decoder, axis: Axis, node: &Node, known: &Known) ->
         sound &= known.check(decoder, axis, &value);
         values.push(value);
     }
-    sound.then_some(values)
+    (values, sound)
 }
 
 fn default_value(decoder: &mut Decoder, axis: Axis, anchor: Range<usize>, known: &Known) -> Option<String> {
@@ -226,14 +263,14 @@ pub(super) fn entries(
     node: &Node,
     known: &Known,
     axes: &mut Axes,
-    exclude: bool,
+    purpose: Purpose,
 ) -> Option<Vec<Entry>> {
-    let what = if exclude { "a list of cells to leave out" } else { "a list of cells to add" };
+    let what = if purpose.leaves_out() { "a list of cells to leave out" } else { "a list of cells to add" };
     let items = decoder.list(node, what)?;
     let mut sound = true;
     let mut entries = Vec::new();
     for item in items {
-        match entry(decoder, item, known, axes, exclude) {
+        match entry(decoder, item, known, axes, purpose) {
             Some(entry) => entries.push(entry),
             None => sound = false,
         }
@@ -241,24 +278,32 @@ pub(super) fn entries(
     sound.then_some(entries)
 }
 
-fn entry(decoder: &mut Decoder, node: &Node, known: &Known, axes: &mut Axes, exclude: bool) -> Option<Entry> {
+fn entry(
+    decoder: &mut Decoder,
+    node: &Node,
+    known: &Known,
+    axes: &mut Axes,
+    purpose: Purpose,
+) -> Option<Entry> {
     let names: Vec<&str> = Axis::ALL.iter().map(|axis| axis.name()).collect();
     let parts = decoder.named(node, "axes and values, such as `{scenario: none, patch: off}`")?;
     if parts.is_empty() {
-        let all =
-            if exclude { "an empty entry would leave out every cell" } else { "an empty entry adds nothing" };
+        let all = if purpose.leaves_out() {
+            "an empty entry would leave out every cell"
+        } else {
+            "an empty entry adds nothing"
+        };
         decoder.error(node.span.clone(), all);
         return None;
     }
     let mut sound = true;
     let mut values: BTreeMap<Axis, Vec<At<String>>> = BTreeMap::new();
     for (key, node) in parts {
-        let Some(axis) = Axis::from_name(&key.text) else {
-            let help = suggestion(&key.text, &names);
-            decoder.error(key.span.clone(), format!("unknown axis {}", shown(&key.text))).help(help);
+        let Some((axis, named)) = axis_named(decoder, key, &names) else {
             sound = false;
             continue;
         };
+        sound &= named;
         let items = match &node.kind {
             Kind::Seq(items) if items.is_empty() => {
                 decoder.error(node.span.clone(), "an empty list matches nothing");
@@ -273,14 +318,16 @@ fn entry(decoder: &mut Decoder, node: &Node, known: &Known, axes: &mut Axes, exc
                 sound = false;
                 continue;
             };
-            let fits = if exclude {
-                in_matrix(decoder, axis, &value, axes)
-            } else {
-                let fits = known.check(decoder, axis, &value);
-                if fits {
-                    axes.saw(axis, &value);
+            let fits = match purpose {
+                Purpose::Exclude { from_sound: true } => in_matrix(decoder, axis, &value, axes),
+                Purpose::Exclude { from_sound: false } => known.check(decoder, axis, &value),
+                Purpose::Include => {
+                    let fits = known.check(decoder, axis, &value);
+                    if fits {
+                        axes.saw(axis, &value);
+                    }
+                    fits
                 }
-                fits
             };
             sound &= fits;
             values.entry(axis).or_default().push(value);

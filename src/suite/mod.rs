@@ -9,7 +9,7 @@
 //! | [`tree`], [`decode`], [`units`] | YAML text → tree with spans → values, going on after a mistake |
 //! | [`template`] | minijinja: names and places, checking, rendering |
 //! | [`profile`], [`output`] | an agent program, and how its output is read |
-//! | [`parts`] | prompts, conversations, upstreams, limits |
+//! | [`parts`], [`upstream`] | prompts, conversations, limits; the servers |
 //! | [`matrix`] | axes, `exclude`, `include` → cells |
 //! | [`filter`], [`trial`], [`plan`] | which runs, in which order, and their text for `--dry-run` |
 //!
@@ -28,18 +28,19 @@ pub mod template;
 pub mod tree;
 pub mod trial;
 pub mod units;
+pub mod upstream;
 
 mod check;
+mod syntax;
 
 pub use check::check;
 pub use diagnostics::{Diagnostic, Diagnostics};
 pub use filter::{Filter, FilterError};
-pub use matrix::{Axes, Cell};
-pub use parts::{
-    Builtin, Conversation, Limits, Prompt, ScenarioParams, Server, ToolGlobs, Turn, Upstream, When,
-};
+pub use matrix::Cell;
+pub use parts::{Conversation, Limits, Prompt, ScenarioParams, Turn, When};
 pub use profile::AgentProfile;
 pub use trial::Trial;
+pub use upstream::{Builtin, Server, ToolGlobs, Upstream};
 
 use regex::Regex;
 use sha2::{Digest, Sha256};

@@ -171,14 +171,10 @@ fn as_text(value: &Value) -> String {
     }
 }
 
-const OUTPUT: Shape = Shape {
-    what: "an agent's output",
-    keys: &["format", "file", "reply", "session", "error", "usage"],
-    later: &[],
-};
-const USAGE: Shape =
-    Shape { what: "an output's usage", keys: &["input", "output", "cost_usd", "cumulative"], later: &[] };
-const SELECTOR: Shape = Shape { what: "a selector", keys: &["where", "get", "take"], later: &[] };
+const OUTPUT: Shape =
+    Shape::new("an agent's output", &["format", "file", "reply", "session", "error", "usage"]);
+const USAGE: Shape = Shape::new("an output's usage", &["input", "output", "cost_usd", "cumulative"]);
+const SELECTOR: Shape = Shape::new("a selector", &["where", "get", "take"]);
 
 /// Reads `output:`.
 pub(super) fn decode(decoder: &mut Decoder, key: &Key, node: &Node, names: &Names) -> Option<Output> {

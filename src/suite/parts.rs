@@ -1,10 +1,10 @@
-//! The parts of a suite beside its matrix: prompts, conversations, upstreams, limits.
+//! The parts of a suite beside its matrix and its upstreams: prompts, conversations, limits.
 
-use super::decode::{At, Decoder, Fields, Shape, list};
+use super::decode::{At, Decoder, Shape, list};
 use super::diagnostics::{Source, shown};
 use super::template::{self, Names};
 use super::tree::{Key, Kind, Node};
-use super::{Context, Pattern, profile, units};
+use super::{Context, Pattern, units};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -45,53 +45,6 @@ pub enum When {
     Always,
     /// `{matches: REGEX}`: when the agent's last words match.
     Matches(Pattern),
-}
-
-/// An MCP server under the proxy.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Upstream {
-    /// What is started.
-    pub server: Server,
-    /// Explicit classes of tools (C2).
-    pub tools: ToolGlobs,
-    /// Key fields (J2), in place of the default.
-    pub key_fields: Option<Vec<String>>,
-}
-
-/// What is started as an upstream.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Server {
-    /// A server that comes with this program.
-    Builtin(Builtin),
-    /// Any server that speaks MCP over stdio; all parts are templates.
-    Command {
-        /// The program.
-        command: String,
-        /// Its arguments.
-        args: Vec<String>,
-        /// Environment variables that it gets besides PATH and the like.
-        env: BTreeMap<String, String>,
-        /// Its folder; the run's folder where absent.
-        cwd: Option<String>,
-    },
-}
-
-/// The built-in booking desk.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Builtin {
-    /// Whether bookings can be searched without knowing their id.
-    pub search: bool,
-    /// Whether it honours an idempotency key.
-    pub idempotent: bool,
-}
-
-/// Globs (`*` only) over tool names.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ToolGlobs {
-    /// Replaces the default write patterns.
-    pub write: Option<Vec<String>>,
-    /// Added to the read patterns.
-    pub read: Vec<String>,
 }
 
 /// What scenarios can be told.
@@ -136,22 +89,12 @@ impl Default for Limits {
     }
 }
 
-const PROMPT: Shape = Shape { what: "a prompt", keys: &["system", "user"], later: &["checks"] };
-const TURN: Shape = Shape { what: "a turn", keys: &["say", "when", "after"], later: &[] };
-const WHEN: Shape = Shape { what: "a turn's condition", keys: &["matches"], later: &[] };
-const UPSTREAM: Shape = Shape {
-    what: "an upstream",
-    keys: &["builtin", "search", "idempotent", "command", "args", "env", "cwd", "tools", "key_fields"],
-    later: &["url", "oracle", "headers"],
-};
-const TOOLS: Shape = Shape { what: "an upstream's tools", keys: &["write", "read"], later: &[] };
-const LIMITS: Shape = Shape {
-    what: "the limits",
-    keys: &["run_timeout", "upstream_timeout", "parallel", "per_model", "output"],
-    later: &[],
-};
-const PARAMS: Shape =
-    Shape { what: "the scenario parameters", keys: &["retry_after", "error_rate"], later: &[] };
+const PROMPT: Shape = Shape::new("a prompt", &["system", "user"]).later(&["checks"]);
+const TURN: Shape = Shape::new("a turn", &["say", "when", "after"]);
+const WHEN: Shape = Shape::new("a turn's condition", &["matches"]);
+const LIMITS: Shape =
+    Shape::new("the limits", &["run_timeout", "upstream_timeout", "parallel", "per_model", "output"]);
+const PARAMS: Shape = Shape::new("the scenario parameters", &["retry_after", "error_rate"]);
 
 /// Reads `vars:`.
 pub(super) fn vars(decoder: &mut Decoder, node: &Node) -> BTreeMap<String, String> {
@@ -310,145 +253,6 @@ fn when(decoder: &mut Decoder, key: &Key, node: &Node) -> Option<When> {
     decoder.pattern(node).map(|regex| When::Matches(Pattern(regex)))
 }
 
-/// Reads one of `upstreams:`.
-pub(super) fn upstream(decoder: &mut Decoder, key: &Key, node: &Node, names: &Names) -> Option<Upstream> {
-    let fields = decoder.fields(node, key.span.clone(), &UPSTREAM)?;
-    let elsewhere = fields.get("url").is_some();
-    let server = match (fields.entry("builtin"), fields.entry("command")) {
-        (Some((first, _)), Some((second, _))) => {
-            decoder
-                .error(second.span.clone(), "an upstream is either `builtin` or a `command`, not both")
-                .related(first.span.clone(), "the other one");
-            None
-        }
-        (Some((_, node)), None) => builtin(decoder, &fields, node),
-        (None, Some((_, node))) => command(decoder, &fields, node, names),
-        (None, None) if elsewhere => None,
-        (None, None) => {
-            decoder
-                .error(
-                    key.span.clone(),
-                    format!("the upstream {} needs `builtin` or `command`", shown(&key.text)),
-                )
-                .help("for example `{builtin: booking}` or `{command: node, args: [server.js]}`");
-            None
-        }
-    };
-    let tools = match fields.entry("tools") {
-        Some((key, node)) => tools(decoder, key, node),
-        None => Some(ToolGlobs::default()),
-    };
-    let key_fields = match fields.get("key_fields") {
-        Some(node) => {
-            Some(decoder.texts(node, "a list of field names")?.into_iter().map(|name| name.value).collect())
-        }
-        None => None,
-    };
-    Some(Upstream { server: server?, tools: tools?, key_fields })
-}
-
-fn only_with(decoder: &mut Decoder, fields: &Fields<'_>, keys: &[&str], partner: &str) {
-    for name in keys {
-        if let Some((key, _)) = fields.entry(name) {
-            decoder.error(key.span.clone(), format!("{} goes only with `{partner}`", shown(name)));
-        }
-    }
-}
-
-fn builtin(decoder: &mut Decoder, fields: &Fields<'_>, node: &Node) -> Option<Server> {
-    only_with(decoder, fields, &["args", "env", "cwd"], "command");
-    let name = decoder.text(node, "the name of a built-in upstream")?;
-    match name.value.as_str() {
-        "booking" => {}
-        "clinic" | "payments" => {
-            let message =
-                format!("the built-in upstream {} is not available in this version", shown(&name.value));
-            decoder.error(name.span, message).help("there is `booking`");
-            return None;
-        }
-        other => {
-            let help = super::diagnostics::suggestion(other, &["booking"]);
-            decoder.error(name.span, format!("{} is no built-in upstream", shown(other))).help(help);
-            return None;
-        }
-    }
-    let mut option =
-        |name: &str, default: bool| fields.get(name).map_or(Some(default), |node| decoder.boolean(node));
-    let (search, idempotent) = (option("search", true), option("idempotent", false));
-    Some(Server::Builtin(Builtin { search: search?, idempotent: idempotent? }))
-}
-
-fn command(decoder: &mut Decoder, fields: &Fields<'_>, node: &Node, names: &Names) -> Option<Server> {
-    only_with(decoder, fields, &["search", "idempotent"], "builtin");
-    let command = match &node.kind {
-        Kind::Seq(_) => {
-            decoder
-                .error(node.span.clone(), "expected a program, found a list")
-                .help("the program stands under `command`, its arguments under `args`");
-            None
-        }
-        _ => decoder.filled(node, "a program"),
-    };
-    if let Some(command) = &command {
-        template::check(decoder, command, names);
-        if command.value.contains(char::is_whitespace) && !command.value.contains(['/', '\\', '{']) {
-            decoder
-                .error(command.span.clone(), "a command is one program; no shell takes it apart")
-                .help("put its arguments into `args: […]`");
-        }
-    }
-    let args = fields.get("args").map_or(Some(Vec::new()), |node| decoder.texts(node, "a list of arguments"));
-    for arg in args.iter().flatten() {
-        template::check(decoder, arg, names);
-    }
-    let env = fields.get("env").map(|node| profile::variables(decoder, node, names)).unwrap_or_default();
-    let cwd = fields.get("cwd").and_then(|node| decoder.filled(node, "a folder"));
-    if let Some(cwd) = &cwd {
-        template::check(decoder, cwd, names);
-    }
-    let args = args?.into_iter().map(|arg| arg.value).collect();
-    Some(Server::Command { command: command?.value, args, env, cwd: cwd.map(|cwd| cwd.value) })
-}
-
-fn tools(decoder: &mut Decoder, key: &Key, node: &Node) -> Option<ToolGlobs> {
-    let fields = decoder.fields(node, key.span.clone(), &TOOLS)?;
-    let mut globs = |name: &str| {
-        let Some(node) = fields.get(name) else { return Some(None) };
-        let globs = decoder.texts(node, "a list of tool names")?;
-        for glob in &globs {
-            if glob.value.trim().is_empty() {
-                decoder.error(glob.span.clone(), "a tool's name is not empty");
-            } else if glob.value.contains(['?', '[', ']', '{', '}', '(', ')', '|', '^', '$']) {
-                decoder
-                    .error(glob.span.clone(), format!("{} cannot match a tool", shown(&glob.value)))
-                    .help("`*` stands for any text and is the only special character");
-            }
-        }
-        Some(Some(globs))
-    };
-    let (write, read) = (globs("write"), globs("read"));
-    let (write, read) = (write?, read?.unwrap_or_default());
-    if let (Some(globs), Some(node)) = (&write, fields.get("write"))
-        && globs.is_empty()
-    {
-        decoder
-            .error(node.span.clone(), "without a write tool no run can be tested")
-            .help("leave `write` out to use the default patterns");
-    }
-    for glob in write.iter().flatten() {
-        if let Some(other) = read.iter().find(|other| other.value == glob.value) {
-            decoder
-                .error(
-                    other.span.clone(),
-                    format!("{} is named as a write and as a read", shown(&other.value)),
-                )
-                .related(glob.span.clone(), "the write");
-        }
-    }
-    let plain = |globs: Vec<At<String>>| globs.into_iter().map(|glob| glob.value).collect();
-    Some(ToolGlobs { write: write.map(plain), read: plain(read) })
-}
-
 /// Reads `limits:`.
 pub(super) fn limits(decoder: &mut Decoder, key: &Key, node: &Node) -> Limits {
     let mut limits = Limits::default();
@@ -479,18 +283,18 @@ pub(super) fn limits(decoder: &mut Decoder, key: &Key, node: &Node) -> Limits {
     limits
 }
 
-/// Reads `scenario_params:`; `used` are the scenarios of the matrix.
+/// Reads `scenario_params:`; `used` are the scenarios of the matrix, if they are known.
 pub(super) fn scenario_params(
     decoder: &mut Decoder,
     key: &Key,
     node: &Node,
-    used: &[String],
+    used: Option<Vec<String>>,
 ) -> ScenarioParams {
     let mut params = ScenarioParams::default();
     let Some(fields) = decoder.fields(node, key.span.clone(), &PARAMS) else { return params };
     for (name, scenario) in [("retry_after", "F2"), ("error_rate", "chaos")] {
         if let Some((key, _)) = fields.entry(name)
-            && !used.iter().any(|id| id == scenario)
+            && let Some(used) = used.as_ref().filter(|used| !used.iter().any(|id| id == scenario))
         {
             decoder
                 .error(

@@ -32,7 +32,7 @@ use super::decode::{At, Decoder, Fields, Shape};
 use super::diagnostics::{Diagnostics, Source, shown};
 use super::output::{self, Output};
 use super::template::{self, Names, Place};
-use super::tree::{self, Key, Node};
+use super::tree::{self, Key, Kind, Node};
 use super::{Pattern, digest};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -114,11 +114,7 @@ impl AgentProfile {
         let (root, mistakes) = tree::parse(&source);
         let mut decoder = Decoder::new(&source, mistakes);
         let profile = root.and_then(|root| {
-            let anchor = root.span.start
-                ..text[root.span.start..]
-                    .lines()
-                    .next()
-                    .map_or(root.span.start, |line| root.span.start + line.len());
+            let anchor = source.rest_of_line(root.span.start);
             decode(&mut decoder, &root, anchor, None)
         });
         match profile {
@@ -136,9 +132,9 @@ impl AgentProfile {
     }
 }
 
-const PROFILE: Shape = Shape {
-    what: "an agent",
-    keys: &[
+const PROFILE: Shape = Shape::new(
+    "an agent",
+    &[
         "agent",
         "description",
         "install",
@@ -154,13 +150,11 @@ const PROFILE: Shape = Shape {
         "ok_exit",
         "model_errors",
     ],
-    later: &[],
-};
-const FIRST: Shape =
-    Shape { what: "an agent's first command", keys: &["mode", "command", "stdin"], later: &[] };
-const NEXT: Shape = Shape { what: "an agent's next command", keys: &["command", "stdin"], later: &[] };
-const ENV: Shape = Shape { what: "an agent's environment", keys: &["pass", "set"], later: &[] };
-const ISOLATE: Shape = Shape { what: "an agent's isolation", keys: &["home"], later: &[] };
+);
+const FIRST: Shape = Shape::new("an agent's first command", &["mode", "command", "stdin"]);
+const NEXT: Shape = Shape::new("an agent's next command", &["command", "stdin"]);
+const ENV: Shape = Shape::new("an agent's environment", &["pass", "set"]);
+const ISOLATE: Shape = Shape::new("an agent's isolation", &["home"]);
 
 /// Reads an agent; `name` is given where the agent stands under `agents:` of a suite.
 pub(super) fn decode(
@@ -305,6 +299,16 @@ fn step(decoder: &mut Decoder, fields: &Fields<'_>, names: &Names) -> Option<Ste
 
 /// A program and its arguments, each a template.
 fn command(decoder: &mut Decoder, node: &Node, names: &Names) -> Option<Vec<String>> {
+    if let Kind::Scalar { text, .. } = &node.kind {
+        let words: Vec<String> = text.split_whitespace().map(|word| format!("{word:?}")).collect();
+        decoder
+            .error(
+                node.span.clone(),
+                format!("expected a program and its arguments as a list, found {}", shown(text)),
+            )
+            .help(format!("no shell takes it apart; write `[{}]`", words.join(", ")));
+        return None;
+    }
     let words = decoder.texts(node, "a program and its arguments as a list")?;
     for word in &words {
         template::check(decoder, word, names);

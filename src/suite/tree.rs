@@ -5,8 +5,9 @@
 //! decided by the field that reads it, so `off`, `1.0` and `true` can be names.
 
 use super::diagnostics::{Diagnostic, Source, shown};
+use super::syntax;
 use serde_saphyr::granit_parser::{
-    ErrorKind, Event, Parser, ScalarStyle, ScanError, Span, StructureStyle, Tag, options,
+    Event, Parser, ScalarStyle, ScanError, Span, StructureStyle, Tag, options,
 };
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -248,6 +249,16 @@ impl Builder<'_> {
                         _ => None,
                     };
                     let Some(key) = key else {
+                        // `{{ name }}` without quotes is a map in a map to YAML.
+                        if source.text.get(..node.span.start).is_some_and(|before| before.ends_with('{')) {
+                            let start = node.span.start - 1;
+                            let help = "write `\"{{ name }}\"`: to YAML an open `{` begins a map";
+                            return Err(self.stop(
+                                start..node.span.end,
+                                "a template needs quotes",
+                                Some(help),
+                            ));
+                        }
                         self.mistakes.push(Diagnostic::new(source, node.span, "a key must be a text"));
                         *pending = Some(None);
                         return Ok(());
@@ -296,101 +307,10 @@ impl Builder<'_> {
     }
 
     fn syntax(&mut self, error: &ScanError) -> Stop {
-        let text = &self.source.text;
-        let mut at = error.marker().byte_offset().unwrap_or(0).min(text.len());
-        while !text.is_char_boundary(at) {
-            at -= 1;
-        }
-        // At the end of the file there is nothing to see: mark the last thing that was written.
-        let trimmed = text.trim_end().len();
-        if at >= trimmed && trimmed > 0 {
-            at = text[..trimmed].char_indices().next_back().map_or(0, |(index, _)| index);
-        }
-        let line_start = text[..at].rfind('\n').map_or(0, |index| index + 1);
-        let line_end = text[at..].find('\n').map_or(text.len(), |index| at + index);
-        let line = &text[line_start..line_end];
-        let indent = line.len() - line.trim_start_matches([' ', '\t']).len();
-        let width = text[at..].chars().next().map_or(0, char::len_utf8);
-
-        if let Some(tab) = line[..indent].find('\t') {
-            let tabs = line_start + tab..line_start + indent;
-            return self.stop(tabs, "a tab cannot indent in YAML", Some("indent with spaces"));
-        }
-        if let Some(open) = self.open.last().filter(|open| open.flow && open.start < line_start)
-            && may_come_of_an_open_bracket(error.kind())
-        {
-            let bracket = text[open.start..].chars().next().unwrap_or('[');
-            let start = open.start;
-            let mut mistake =
-                Diagnostic::new(self.source, start..start + 1, format!("this `{bracket}` is not closed"));
-            mistake.related(at..at + width, "cannot go on like this inside of it");
-            self.mistakes.push(mistake);
-            return Stop;
-        }
-        let (message, help) = describe(error.kind(), line);
-        self.stop(at..at + width, message, help)
+        let bracket = self.open.last().filter(|open| open.flow).map(|open| open.start);
+        self.mistakes.push(syntax::mistake(self.source, error, bracket));
+        Stop
     }
-}
-
-/// Errors that are noticed far below a forgotten bracket.
-fn may_come_of_an_open_bracket(kind: &ErrorKind) -> bool {
-    matches!(
-        kind,
-        ErrorKind::InvalidColonPlacement
-            | ErrorKind::MappingValueNotAllowed
-            | ErrorKind::ExpectedFlowSequenceSeparator
-            | ErrorKind::ExpectedFlowMappingSeparator
-            | ErrorKind::InvalidFlowScalarIndent
-            | ErrorKind::UnclosedFlowCollection { .. }
-            | ErrorKind::BlockEntryInFlowCollection
-            | ErrorKind::UnexpectedEofFlowSequence
-            | ErrorKind::UnexpectedEofFlowMapping
-    )
-}
-
-/// A reason in the words of someone who writes YAML, not of someone who parses it.
-fn describe(kind: &ErrorKind, line: &str) -> (String, Option<&'static str>) {
-    let said = match kind {
-        ErrorKind::UnclosedFlowCollection { open } => {
-            return (format!("`{open}` is never closed"), Some("close it before the next key"));
-        }
-        ErrorKind::MismatchedFlowCollectionEnd { open, close } => {
-            return (format!("`{open}` is closed by `{close}`"), None);
-        }
-        ErrorKind::MisplacedFlowCollectionEnd => ("this bracket closes nothing", None),
-        ErrorKind::UnclosedQuotedScalar => ("this quote is never closed", None),
-        ErrorKind::UnknownAnchor => ("no anchor of that name comes before", None),
-        ErrorKind::RecursionLimitExceeded => ("nested too deep", None),
-        ErrorKind::UnexpectedCharacter { character: '@' | '`' | '%' } => {
-            ("a plain text cannot begin with this character", Some("put the text in quotes"))
-        }
-        ErrorKind::ExpectedFlowSequenceSeparator => {
-            ("expected `,` or `]`", Some("a text with special characters needs quotes"))
-        }
-        ErrorKind::ExpectedFlowMappingSeparator => {
-            ("expected `,` or `}`", Some("a text with special characters needs quotes"))
-        }
-        ErrorKind::ExpectedBlockMappingKey => {
-            ("expected a key here", Some("check the indentation: keys of one map begin in the same column"))
-        }
-        ErrorKind::SimpleKeyExpected | ErrorKind::InvalidSimpleKey => (
-            "expected `:` after this key",
-            Some("write `key: value`; a text of several lines needs `|` or quotes"),
-        ),
-        ErrorKind::MappingValueNotAllowed if line.contains(": ") => {
-            ("a second `: ` on this line", Some("put a text that contains `: ` in quotes"))
-        }
-        ErrorKind::UnknownQuotedScalarEscape => (
-            "unknown escape in a text with double quotes",
-            Some("use single quotes, or write `\\\\` for a backslash"),
-        ),
-        ErrorKind::InvalidIndentation | ErrorKind::ExpectedBlockSequenceEntry => (
-            "the indentation fits nothing above",
-            Some("keys of one map, and items of one list, begin in the same column"),
-        ),
-        other => return (format!("not valid YAML: {other}"), None),
-    };
-    (said.0.to_owned(), said.1)
 }
 
 #[cfg(test)]

@@ -46,7 +46,7 @@ impl Suite {
                 order.push(((model, observed, repeat, shuffle(self.seed, repeat, cell)), *cell));
             }
         }
-        order.sort_by(|(a, _), (b, _)| a.cmp(b));
+        order.sort_by_key(|(place, _)| *place);
         order.into_iter().map(|((_, _, repeat, _), cell)| trial(self.seed, cell, repeat)).collect()
     }
 }

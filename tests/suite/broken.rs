@@ -45,6 +45,8 @@ fn keys() {
     let mut cases = Refusals::default();
     cases.replaced("typo_in_key", "conversations:", "conversatons:");
     cases.replaced("typo_in_axis", "  conversation: [", "  conversaton: [");
+    cases.replaced("axis_at_the_top", "seed: 7", "model: [gemma4]");
+    cases.replaced("limit_at_the_top", "seed: 7", "parallel: 2");
     cases.replaced("typo_in_limit", "run_timeout", "run-timeout");
     cases.replaced(
         "duplicate_key",

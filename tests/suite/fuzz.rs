@@ -1,7 +1,8 @@
 //! No text makes the reader panic, and what it says always points into the text.
 
-use crate::fixtures::{FULL, checked};
-use nochmal::suite::AgentProfile;
+use crate::fixtures::{FULL, checked, full};
+use crate::profiles::CLAUDE_LIKE;
+use nochmal::suite::{AgentProfile, Filter};
 use proptest::prelude::*;
 
 fn holds_up(text: &str) {
@@ -86,6 +87,23 @@ proptest! {
             if count == nth { word.as_str() } else { part }
         }).collect();
         holds_up(&words.concat());
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_valid_profile_with_something_put_in(at in 0usize..CLAUDE_LIKE.len(), shard in prop::sample::select(&SHARDS[..])) {
+        let text = format!("{}{shard}{}", &CLAUDE_LIKE[..at], &CLAUDE_LIKE[at..]);
+        if let Err(mistakes) = AgentProfile::parse(&text, "agents/t.yaml") {
+            prop_assert!(mistakes.to_string().contains("agents/t.yaml:"));
+        }
+    }
+
+    #[test]
+    fn a_random_filter(text in "[a-z=!|,]{0,20}|\\PC{0,20}") {
+        if let Err(error) = Filter::parse(&text, &full()) {
+            prop_assert!(!error.to_string().contains('\n'));
+        }
     }
 }
 

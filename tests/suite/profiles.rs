@@ -4,7 +4,7 @@ use nochmal::suite::AgentProfile;
 use nochmal::suite::output::Format;
 use nochmal::suite::profile::{McpTransport, Mode};
 
-const CLAUDE_LIKE: &str = r#"
+pub const CLAUDE_LIKE: &str = r#"
 agent: some-agent
 description: Some Agent, headless
 install: npm install -g some-agent
