@@ -1,4 +1,5 @@
 //! `nochmal upstream booking` as a process, spoken to by an MCP client.
+#![expect(clippy::unwrap_used, reason = "what only tests use is a test, too")]
 
 use nochmal::upstream::builtin::ledger::{self, LedgerEntry};
 use rmcp::model::{CallToolRequestParams, CallToolResult, ClientConfig, ProtocolVersion};

@@ -1,4 +1,5 @@
 //! The built-in agent as a process, and the scripted models behind their endpoint.
+#![expect(clippy::unwrap_used, reason = "what only tests use is a test, too")]
 
 use nochmal::harness::endpoint;
 use nochmal::upstream::builtin::ledger;
