@@ -3,16 +3,19 @@
 use super::model::Model;
 use super::script::{Script, ScriptError, ScriptModel};
 
-/// How a provider opens a model.
+/// Where models come from.
 #[derive(Debug)]
 pub struct Provider {
     /// Its name.
     pub name: &'static str,
     /// One line of help.
     pub about: &'static str,
-    /// Opens a model by its name, with a seed where it uses one.
-    pub open: fn(&str, u64) -> Result<Box<dyn Model>, ProviderError>,
+    /// How it opens a model.
+    pub open: Open,
 }
+
+/// Opens a model by its name, with a seed where it uses one.
+pub type Open = fn(&str, u64) -> Result<Box<dyn Model>, ProviderError>;
 
 /// Every provider.
 pub const PROVIDERS: &[Provider] = &[Provider {

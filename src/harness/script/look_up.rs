@@ -52,11 +52,12 @@ fn fit(tool: &ToolSpec, write: &ToolSpec, written: &Object) -> Option<(Fit, Obje
     for (name, schema) in properties.into_iter().flatten() {
         if let Some(value) = same_named(name, schema, written) {
             arguments.insert(name.clone(), value);
-        } else if is_query(name) && arguments::type_of(schema) == "string" {
-            if needed.contains(&name.as_str()) || shared > 0 {
-                arguments.insert(name.clone(), main_text(written)?.into());
-                searches = true;
-            }
+        } else if is_query(name)
+            && arguments::type_of(schema) == "string"
+            && (needed.contains(&name.as_str()) || shared > 0)
+        {
+            arguments.insert(name.clone(), main_text(written)?.into());
+            searches = true;
         }
     }
     if needed.iter().any(|name| !arguments.contains_key(*name)) {

@@ -195,7 +195,7 @@ mod tests {
         let entry =
             locked.append("create_booking", &object(json!({"room": 12})), &object(json!({"a": 1}))).unwrap();
         drop(locked);
-        assert_eq!(read(&path).unwrap(), [entry.clone()]);
+        assert_eq!(read(&path).unwrap(), std::slice::from_ref(&entry));
         assert_eq!(entry.n, 1);
         assert_eq!(
             std::fs::read_to_string(&path).unwrap(),
