@@ -16,5 +16,5 @@ mod session;
 pub mod watchdog;
 
 pub use conversation::{AgentOutcome, Ended, Observed, Observer, converse};
-pub use launch::{First, Launch, LaunchError, Limits, Program, Render, Turn, Vars, When};
+pub use launch::{First, Launch, LaunchError, Limits, Program, Render, Step, Turn, Vars, When};
 pub use probe::{ProbeError, probe};
