@@ -1,11 +1,12 @@
 //! Conversations with real processes: what agents do wrong, and what is left of it afterwards.
 
 #![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "the helpers of these tests fail loudly")]
 #![expect(clippy::disallowed_methods, reason = "these tests start processes and watch the clock")]
 
-use nochmal::agent::output::{Find, Format, Spec};
+use nochmal::agent::output::{Count, Find, Format, Spec};
 use nochmal::agent::{
-    AgentOutcome, Ended, First, Launch, Limits, Observed, Program, Turn, Vars, When, converse, probe,
+    AgentOutcome, Ended, First, Launch, Limits, Observed, Program, Step, Turn, Vars, When, converse, probe,
 };
 use nochmal::process::watchdog::watch;
 use nochmal::process::{CommandLine, Stdin, Supervisor};
@@ -26,15 +27,20 @@ fn words(command: &[&str]) -> Vec<String> {
     command.iter().map(|word| (*word).to_owned()).collect()
 }
 
+fn step(command: &[&str]) -> Step {
+    Step { command: words(command), stdin: None }
+}
+
 /// A program that is one command and whose output is its reply.
 fn program(command: &[&str]) -> Program {
     Program {
         name: "fixture".to_owned(),
         install: Some("make fixture".to_owned()),
         files: BTreeMap::new(),
-        first: First::Command(words(command)),
+        first: First::Command(step(command)),
         next: None,
         output: Spec::default(),
+        output_file: None,
         pass: Vec::new(),
         set: BTreeMap::new(),
         own_home: true,
@@ -158,10 +164,9 @@ fn json_output() -> Spec {
         format: Format::Json,
         reply: Some(Find::at("/result")),
         session: Some(Find::at("/session_id")),
-        input_tokens: Some(Find::at("/usage/input")),
-        output_tokens: Some(Find::at("/usage/output")),
-        cost_usd: Some(Find::at("/cost")),
-        cumulative_tokens: true,
+        input_tokens: Some(Count { cumulative: true, ..Count::at("/usage/input") }),
+        output_tokens: Some(Count::at("/usage/output")),
+        cost_usd: Some(Count::at("/cost")),
         ..Spec::default()
     }
 }
@@ -223,7 +228,7 @@ async fn two_turns_share_the_session_and_a_turn_whose_condition_fails_is_skipped
     let mut run = Run::new();
     let script = fixture("say.py");
     let talker = Program {
-        next: Some(words(&["python3", &script, "turns", "{{ session }}", "{{ say }}"])),
+        next: Some(step(&["python3", &script, "turns", "{{ session }}", "{{ say }}"])),
         output: json_output(),
         ..program(&["python3", &script, "turns", "new", "{{ say }}"])
     };
@@ -238,8 +243,8 @@ async fn two_turns_share_the_session_and_a_turn_whose_condition_fails_is_skipped
     assert_eq!(outcome.session, "s-17");
     assert_eq!(
         (outcome.usage.input_tokens, outcome.usage.output_tokens),
-        (Some(200), Some(10)),
-        "cumulative"
+        (Some(200), Some(20)),
+        "the first grows"
     );
     assert_eq!(outcome.usage.cost_usd, Some(1.0), "a turn's own");
     assert_eq!((outcome.facts.exit_code, outcome.facts.leaked), (Some(0), 0));
@@ -286,6 +291,22 @@ async fn files_are_written_below_the_runs_folder_and_nowhere_else() {
         let outcome = run.talk(&cat, "hello", &[]).await;
         assert!(failure(&outcome).contains("leaves the run's folder"), "{path}: {outcome:?}");
     }
+}
+
+#[tokio::test]
+async fn input_can_be_piped_and_output_can_be_a_file() {
+    let mut run = Run::new();
+    let long = "x".repeat(1_000_000);
+    let mut copy = program(&[]);
+    copy.first = First::Command(Step {
+        stdin: Some("{{ say }}".to_owned()),
+        ..step(&["sh", "-c", "wc -c > ../out.txt"])
+    });
+    copy.next = Some(step(&["true"]));
+    copy.output_file = Some("{{ dir }}/out.txt".to_owned());
+    let outcome = run.talk(&copy, &long, &[say("again", When::Always)]).await;
+    assert_eq!(replies(&outcome), [Some("1000000"), None], "the first turn's file is not read again");
+    assert!(failure(&outcome).contains("out.txt cannot be read"), "{outcome:?}");
 }
 
 #[tokio::test]

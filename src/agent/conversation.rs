@@ -1,11 +1,14 @@
 //! Drives one run: the prompt, the reply, then each further turn in the same session.
 
-use super::launch::{First, Launch, LaunchError, Prepared, Vars, render_all};
+use super::launch::{First, Launch, LaunchError, Prepared, Step, Vars, render, render_all};
 use super::output;
 use super::session::{Session, SessionEnd};
 use crate::domain::{AgentFacts, TurnResult, Usage};
 use crate::process::{Capture, Captured, Exit, Keep, Process, StartError, Stdin, Supervisor, Tree};
+use std::io::Read;
+use std::path::Path;
 use std::time::Duration;
+use tokio::io::AsyncWriteExt;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -175,7 +178,7 @@ impl Talk<'_> {
         self.close().await
     }
 
-    async fn by_commands(&mut self, first: &[String]) -> Result<(), Ended> {
+    async fn by_commands(&mut self, first: &Step) -> Result<(), Ended> {
         let launch = self.launch;
         let mut reply = self.command_turn(launch.prompt, first, "first command").await?;
         for turn in launch.turns {
@@ -243,14 +246,9 @@ impl Talk<'_> {
         result
     }
 
-    async fn command_turn(
-        &mut self,
-        say: &str,
-        templates: &[String],
-        what: &str,
-    ) -> Result<Option<String>, Ended> {
+    async fn command_turn(&mut self, say: &str, step: &Step, what: &str) -> Result<Option<String>, Ended> {
         let started = self.begin(say);
-        let result = self.command(say, templates, what).await;
+        let result = self.command(say, step, what).await;
         self.end(started, result.as_ref().ok().cloned().flatten());
         result
     }
@@ -271,31 +269,56 @@ impl Talk<'_> {
         (self.observer)(Observed::TurnEnded { turn, reply });
     }
 
-    async fn command(
-        &mut self,
-        say: &str,
-        templates: &[String],
-        what: &str,
-    ) -> Result<Option<String>, Ended> {
-        self.start(say, templates, what, Stdin::Null)?;
-        let limits = self.launch.limits;
+    async fn command(&mut self, say: &str, step: &Step, what: &str) -> Result<Option<String>, Ended> {
+        let launch = self.launch;
+        let limits = launch.limits;
+        let vars = self.vars(say);
+        let input = step.stdin.as_ref().map(|input| render(launch, what, input, &vars)).transpose();
+        let input = input.map_err(not_prepared)?;
+        let file = self.prepared.output_file(launch, &vars).map_err(not_prepared)?;
+        self.start(&vars, &step.command, what, if input.is_some() { Stdin::Piped } else { Stdin::Null })?;
         let (Some(process), Some(outputs)) = (&mut self.process, &mut self.outputs) else {
             return Err(self.failed("is not running", None));
         };
         if let Some(stdout) = process.take_stdout() {
             outputs.stdout = Some(Capture::start(stdout, Keep::within(limits.output)));
         }
-        let exit = self.until.wait(process.wait()).await?;
-        let stdout = drained(&mut outputs.stdout, limits.drain).await;
+        let stdin = process.take_stdin();
+        let feed = async {
+            if let (Some(mut stdin), Some(input)) = (stdin, input) {
+                // A program may end without reading all; its exit code tells whether that was well.
+                let _ = stdin.write_all(input.as_bytes()).await;
+            }
+            std::future::pending::<Exit>().await
+        };
+        let exit = self.until.wait(async {
+            tokio::select! { exit = process.wait() => exit, exit = feed => exit }
+        });
+        let exit = exit.await?;
+        let mut stdout = drained(&mut outputs.stdout, limits.drain).await;
         let stderr = drained(&mut outputs.stderr, limits.drain).await;
+        if let Some(file) = file {
+            match read_bounded(&file, limits.output) {
+                Ok(content) => stdout = content,
+                // Where the command failed its exit code says more than the missing file.
+                Err(error) if exit.code.is_some_and(|code| launch.program.ok_exit.contains(&code)) => {
+                    let what =
+                        format!("ended well, but its output file {} cannot be read: {error}", file.display());
+                    return Err(self.failed(&what, exit.code));
+                }
+                Err(_) => {}
+            }
+        }
         self.read(exit, &stdout, &stderr)
     }
 
+    fn vars(&self, say: &str) -> Vars {
+        Vars { say: say.to_owned(), session: self.outcome.session.clone() }
+    }
+
     /// Starts the command of a turn; its error output is captured, its output is the caller's.
-    fn start(&mut self, say: &str, templates: &[String], what: &str, stdin: Stdin) -> Result<(), Ended> {
-        let vars = Vars { say: say.to_owned(), session: self.outcome.session.clone() };
-        let argv = render_all(self.launch, what, templates, &vars)
-            .map_err(|error: LaunchError| Ended::NotStarted { reason: error.to_string() })?;
+    fn start(&mut self, vars: &Vars, templates: &[String], what: &str, stdin: Stdin) -> Result<(), Ended> {
+        let argv = render_all(self.launch, what, templates, vars).map_err(not_prepared)?;
         let started = self.tree.start(&self.prepared.command(argv), stdin);
         let mut process = started.map_err(|error| self.not_started(&error))?;
         if let Some(mut outputs) = self.outputs.take() {
@@ -337,8 +360,10 @@ impl Talk<'_> {
             Ok(parsed) => parsed.reply.clone().filter(|reply| !reply.trim().is_empty()),
             Err(_) => None,
         };
-        if !succeeded || parsed.as_ref().is_ok_and(|parsed| parsed.failed) {
-            let said = words.or_else(|| last_line(&err)).or_else(|| last_line(&out));
+        let flag = parsed.as_ref().ok().and_then(|parsed| parsed.failed.clone());
+        if !succeeded || flag.is_some() {
+            let why = flag.filter(|why| why != "true");
+            let said = why.or(words).or_else(|| last_line(&err)).or_else(|| last_line(&out));
             let said = said.map_or_else(|| "it printed nothing".to_owned(), |said| output::head(&said));
             if output::is_model_error(&program.model_errors, &[&err, &out]) {
                 return Err(self.model_failed(&said));
@@ -376,7 +401,8 @@ impl Talk<'_> {
     }
 
     fn open_session(&mut self, command: &[String]) -> Result<Session, Ended> {
-        self.start(self.launch.prompt, command, "first command", Stdin::Piped)?;
+        let vars = self.vars(self.launch.prompt);
+        self.start(&vars, command, "first command", Stdin::Piped)?;
         let process = self.process.as_mut();
         let streams = process.and_then(|process| Some((process.take_stdin()?, process.take_stdout()?)));
         let Some((stdin, stdout)) = streams else { return Err(self.failed("has no input or output", None)) };
@@ -463,6 +489,17 @@ impl Talk<'_> {
         }
         self.outcome
     }
+}
+
+fn not_prepared(error: LaunchError) -> Ended {
+    Ended::NotStarted { reason: error.to_string() }
+}
+
+fn read_bounded(file: &Path, limit: usize) -> std::io::Result<Captured> {
+    let (limit, length) = (limit as u64, std::fs::metadata(file)?.len());
+    let mut head = Vec::new();
+    std::fs::File::open(file)?.take(limit).read_to_end(&mut head)?;
+    Ok(Captured { head, tail: Vec::new(), dropped: length.saturating_sub(limit) })
 }
 
 async fn drained(capture: &mut Option<Capture>, bound: Duration) -> Captured {

@@ -20,9 +20,12 @@ pub struct Program {
     /// How the first turn is driven.
     pub first: First,
     /// The command of a later turn; none where only one turn is possible, or with [`First::Session`].
-    pub next: Option<Vec<String>>,
+    pub next: Option<Step>,
     /// How its output is read.
     pub output: output::Spec,
+    /// The file inside the run's folder that a command writes its output to, where that is not its
+    /// standard output.
+    pub output_file: Option<String>,
     /// Names of variables that are passed on from this program's environment; not templates.
     pub pass: Vec<String>,
     /// Further variables.
@@ -39,9 +42,18 @@ pub struct Program {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum First {
     /// A command that ends after its turn.
-    Command(Vec<String>),
+    Command(Step),
     /// One process for the whole conversation that talks JSON lines over stdin and stdout.
     Session(Vec<String>),
+}
+
+/// The command of one turn.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Step {
+    /// Program and arguments.
+    pub command: Vec<String>,
+    /// What it reads; nothing where absent.
+    pub stdin: Option<String>,
 }
 
 /// What only the conversation knows while it goes on; everything else is known to whoever makes
@@ -168,6 +180,7 @@ pub enum LaunchError {
 #[derive(Debug, Clone)]
 pub(super) struct Prepared {
     env: BTreeMap<OsString, OsString>,
+    folder: PathBuf,
     work: PathBuf,
     pub marks: Vec<(String, String)>,
 }
@@ -190,11 +203,32 @@ impl Prepared {
             Some(tmp) => vec![("TMPDIR".to_owned(), tmp.to_owned())],
             None => Vec::new(),
         };
-        Ok(Prepared { env, work, marks })
+        Ok(Prepared { env, folder, work, marks })
     }
 
     pub(super) fn command(&self, argv: Vec<String>) -> CommandLine {
         CommandLine { argv, env: self.env.clone(), folder: self.work.clone() }
+    }
+
+    /// The file that a command will write its output to, with what an earlier turn left there
+    /// removed: old output must not be taken for new.
+    pub(super) fn output_file(
+        &self,
+        launch: &Launch<'_>,
+        vars: &Vars,
+    ) -> Result<Option<PathBuf>, LaunchError> {
+        let Some(template) = &launch.program.output_file else { return Ok(None) };
+        let path = render(launch, "output file", template, vars)?;
+        let file = self.work.join(&path);
+        if !file.starts_with(&self.folder) || file.components().any(|part| part == Component::ParentDir) {
+            return Err(LaunchError::Outside { path });
+        }
+        match std::fs::remove_file(&file) {
+            Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
+                Err(LaunchError::Write { path: file, source })
+            }
+            _ => Ok(Some(file)),
+        }
     }
 }
 

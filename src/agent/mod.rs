@@ -14,5 +14,5 @@ mod probe;
 mod session;
 
 pub use conversation::{AgentOutcome, Ended, Observed, Observer, converse};
-pub use launch::{First, Launch, LaunchError, Limits, Program, Render, Turn, Vars, When};
+pub use launch::{First, Launch, LaunchError, Limits, Program, Render, Step, Turn, Vars, When};
 pub use probe::{ProbeError, probe};

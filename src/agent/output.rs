@@ -17,7 +17,7 @@ pub enum Format {
 }
 
 /// How to read an agent's output.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Spec {
     /// Its form.
     pub format: Format,
@@ -25,31 +25,56 @@ pub struct Spec {
     pub reply: Option<Find>,
     /// Where the session is that a later turn resumes.
     pub session: Option<Find>,
-    /// Where a flag is that says that the turn failed: `true`, or anything but `false`, `null`,
-    /// zero and empty.
+    /// Where it says that the turn failed, and why: anything but `false` and `null`.
     pub error: Option<Find>,
     /// Where the number of input tokens is.
-    pub input_tokens: Option<Find>,
+    pub input_tokens: Option<Count>,
     /// Where the number of output tokens is.
-    pub output_tokens: Option<Find>,
+    pub output_tokens: Option<Count>,
     /// Where the cost is, in US dollars.
-    pub cost_usd: Option<Find>,
-    /// Token counts of a resumed session include the turns before.
-    pub cumulative_tokens: bool,
-    /// The cost of a resumed session includes the turns before.
-    pub cumulative_cost: bool,
+    pub cost_usd: Option<Count>,
 }
 
-/// A place in the output: the last record that meets the conditions and has the pointer. A
-/// record is a line, the document, or, where the document is a list, each of its elements.
+/// Where a number is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Count {
+    /// The place.
+    pub find: Find,
+    /// In a resumed session it includes the turns before.
+    pub cumulative: bool,
+}
+
+impl Count {
+    /// A number of one turn.
+    pub fn at(pointer: impl Into<String>) -> Count {
+        Count { find: Find::at(pointer), cumulative: false }
+    }
+}
+
+/// A place in the output: what a pointer names in the records that meet the conditions. A record
+/// is a line, the document, or, where the document is a list, the list and each of its elements.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Find {
     /// JSON Pointer (RFC 6901); a part `*` means every element or value.
     pub pointer: String,
-    /// Pointers and the text that must be there.
+    /// Pointers, and the value that must be there, as text.
     pub matching: Vec<(String, String)>,
-    /// For numbers: the sum over all matching records instead of the last.
-    pub sum: bool,
+    /// What to make of several findings.
+    pub take: Take,
+}
+
+/// What to make of several findings.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Take {
+    /// The last one; of numbers that a `*` finds in one record, their sum.
+    #[default]
+    Last,
+    /// The first one.
+    First,
+    /// All, as text, line by line.
+    Join,
+    /// Their sum.
+    Sum,
 }
 
 impl Find {
@@ -65,31 +90,42 @@ impl Find {
         self
     }
 
-    fn applies(&self, record: &Value) -> bool {
-        self.matching
-            .iter()
-            .all(|(pointer, text)| record.pointer(pointer).is_some_and(|value| plain(value) == *text))
+    /// The findings of each record that has any, nulls included.
+    fn groups<'a>(&self, records: &'a [Value]) -> Vec<Vec<&'a Value>> {
+        let applies = |record: &&Value| {
+            let met = |(pointer, text): &(String, String)| {
+                record.pointer(pointer).is_some_and(|value| plain(value) == *text)
+            };
+            self.matching.iter().all(met)
+        };
+        let groups = records.iter().filter(applies).map(|record| resolve(record, &self.pointer));
+        groups.filter(|group| !group.is_empty()).collect()
     }
 
-    fn all<'a>(&self, records: &'a [Value]) -> Vec<&'a Value> {
-        let records = records.iter().filter(|record| self.applies(record));
-        records.flat_map(|record| resolve(record, &self.pointer)).collect()
+    fn exists(&self, records: &[Value]) -> bool {
+        !self.groups(records).is_empty()
     }
 
-    fn last<'a>(&self, records: &'a [Value]) -> Option<&'a Value> {
-        self.all(records).pop()
+    fn words(&self, records: &[Value]) -> Option<String> {
+        let mut texts = self.groups(records).into_iter().flatten().map(words);
+        match self.take {
+            Take::First => texts.next()?,
+            Take::Last => texts.next_back()?,
+            Take::Join | Take::Sum => {
+                let texts: Vec<String> = texts.flatten().collect();
+                (!texts.is_empty()).then(|| texts.join("\n"))
+            }
+        }
     }
 
     fn number(&self, records: &[Value]) -> Option<f64> {
-        // A pointer with `*` names several numbers of one record: they are parts of a whole.
-        if self.sum {
-            return total(self.all(records));
+        let groups = self.groups(records).into_iter().map(total);
+        let mut groups = groups.flatten();
+        match self.take {
+            Take::First => groups.next(),
+            Take::Last | Take::Join => groups.last(),
+            Take::Sum => groups.reduce(|sum, number| sum + number),
         }
-        let last = records
-            .iter()
-            .rev()
-            .find(|record| self.applies(record) && !resolve(record, &self.pointer).is_empty());
-        total(last.map(|record| resolve(record, &self.pointer)).unwrap_or_default())
     }
 }
 
@@ -104,8 +140,7 @@ impl std::fmt::Display for Find {
 }
 
 fn total(values: Vec<&Value>) -> Option<f64> {
-    let numbers: Vec<f64> = values.into_iter().filter_map(Value::as_f64).collect();
-    (!numbers.is_empty()).then(|| numbers.into_iter().sum())
+    values.into_iter().filter_map(Value::as_f64).reduce(|sum, number| sum + number)
 }
 
 /// Every value that a pointer with `*` names.
@@ -117,20 +152,19 @@ fn resolve<'a>(record: &'a Value, pointer: &str) -> Vec<&'a Value> {
     let Some(parts) = pointer.strip_prefix('/') else { return Vec::new() };
     for part in parts.split('/') {
         let key = part.replace("~1", "/").replace("~0", "~");
-        found = found
-            .into_iter()
-            .flat_map(|value| -> Vec<&Value> {
-                match value {
-                    Value::Object(map) if part == "*" => map.values().collect(),
-                    Value::Array(list) if part == "*" => list.iter().collect(),
-                    Value::Object(map) => map.get(&key).into_iter().collect(),
-                    Value::Array(list) => {
-                        key.parse().ok().and_then(|index: usize| list.get(index)).into_iter().collect()
-                    }
-                    _ => Vec::new(),
+        let step = |value: &'a Value| -> Vec<&'a Value> {
+            match value {
+                Value::Object(map) if part == "*" => map.values().collect(),
+                Value::Array(list) if part == "*" => list.iter().collect(),
+                Value::Object(map) => map.get(&key).into_iter().collect(),
+                Value::Array(list) => {
+                    let element = key.parse().ok().and_then(|index: usize| list.get(index));
+                    element.into_iter().collect()
                 }
-            })
-            .collect();
+                _ => Vec::new(),
+            }
+        };
+        found = found.into_iter().flat_map(step).collect();
     }
     found
 }
@@ -144,8 +178,8 @@ pub struct Parsed {
     pub session: Option<String>,
     /// Consumption, as the output tells it.
     pub usage: Usage,
-    /// The output says that the turn failed.
-    pub failed: bool,
+    /// Why the turn failed, where the output says that it did.
+    pub failed: Option<String>,
 }
 
 /// Why an output could not be read.
@@ -200,7 +234,7 @@ pub fn parse(spec: &Spec, text: &str) -> Result<Parsed, OutputError> {
     // that the place is right.
     let silent =
         spec.format == Format::JsonLines && (parsed.session.is_some() || parsed.usage != Usage::default());
-    if find.last(&records).is_none() && !parsed.failed && !silent {
+    if !find.exists(&records) && parsed.failed.is_none() && !silent {
         return Err(OutputError::NoReply { find: find.to_string(), head: head(text) });
     }
     Ok(parsed)
@@ -208,32 +242,37 @@ pub fn parse(spec: &Spec, text: &str) -> Result<Parsed, OutputError> {
 
 /// Reads what the places name, without asking whether they name anything.
 pub fn read(spec: &Spec, records: &[Value]) -> Parsed {
-    let last_text = |find: &Option<Find>| find.as_ref().and_then(|find| find.last(records)).and_then(words);
-    let number = |find: &Option<Find>| find.as_ref().and_then(|find| find.number(records));
+    let text = |find: &Option<Find>| find.as_ref().and_then(|find| find.words(records));
+    let number = |count: &Option<Count>| count.as_ref().and_then(|count| count.find.number(records));
     Parsed {
-        reply: last_text(&spec.reply),
-        session: last_text(&spec.session),
+        reply: text(&spec.reply),
+        session: text(&spec.session),
         usage: Usage {
             input_tokens: number(&spec.input_tokens).and_then(whole),
             output_tokens: number(&spec.output_tokens).and_then(whole),
             cost_usd: number(&spec.cost_usd).filter(|cost| cost.is_finite()),
         },
-        failed: spec.error.as_ref().and_then(|find| find.last(records)).is_some_and(truthy),
+        failed: text(&spec.error).filter(|flag| flag != "false"),
     }
 }
 
 /// The usage of a conversation out of its turns'.
 pub fn add_usage(spec: &Spec, before: Usage, turn: Usage) -> Usage {
-    fn join<T: std::ops::Add<Output = T>>(cumulative: bool, before: Option<T>, turn: Option<T>) -> Option<T> {
+    fn join<T: std::ops::Add<Output = T>>(
+        count: &Option<Count>,
+        before: Option<T>,
+        turn: Option<T>,
+    ) -> Option<T> {
+        let cumulative = count.as_ref().is_some_and(|count| count.cumulative);
         match (before, turn) {
             (Some(before), Some(turn)) if !cumulative => Some(before + turn),
             (before, turn) => turn.or(before),
         }
     }
     Usage {
-        input_tokens: join(spec.cumulative_tokens, before.input_tokens, turn.input_tokens),
-        output_tokens: join(spec.cumulative_tokens, before.output_tokens, turn.output_tokens),
-        cost_usd: join(spec.cumulative_cost, before.cost_usd, turn.cost_usd),
+        input_tokens: join(&spec.input_tokens, before.input_tokens, turn.input_tokens),
+        output_tokens: join(&spec.output_tokens, before.output_tokens, turn.output_tokens),
+        cost_usd: join(&spec.cost_usd, before.cost_usd, turn.cost_usd),
     }
 }
 
@@ -271,7 +310,7 @@ fn records_of_document(spec: &Spec, text: &str) -> Vec<Value> {
             if let Some(Ok(document)) = documents.next() {
                 length = blanks + documents.byte_offset().max(1);
                 let records = spread(document);
-                let replies = spec.reply.as_ref().is_none_or(|find| find.last(&records).is_some());
+                let replies = spec.reply.as_ref().is_none_or(|find| find.exists(&records));
                 if replies || best.is_empty() {
                     best = records;
                 }
@@ -313,17 +352,6 @@ fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-fn truthy(value: &Value) -> bool {
-    match value {
-        Value::Null => false,
-        Value::Bool(flag) => *flag,
-        Value::Number(number) => number.as_f64() != Some(0.0),
-        Value::String(text) => !text.is_empty(),
-        Value::Array(list) => !list.is_empty(),
-        Value::Object(map) => !map.is_empty(),
-    }
-}
-
 /// A count that a JSON number means; some programs write `100.0`.
 fn whole(number: f64) -> Option<u64> {
     // Above 2^53 neighbouring counts are no longer told apart, and no token count is that large.
@@ -344,4 +372,128 @@ pub(crate) fn head(text: &str) -> String {
         line.push(if character.is_control() { ' ' } else { character });
     }
     line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec(format: Format, reply: Find) -> Spec {
+        Spec { format, reply: Some(reply), ..Spec::default() }
+    }
+
+    fn reply(spec: &Spec, text: &str) -> Option<String> {
+        parse(spec, text).unwrap().reply
+    }
+
+    #[test]
+    fn a_text_is_the_reply_without_the_white_space_around_it() {
+        assert_eq!(reply(&Spec::default(), "\n  done \n").as_deref(), Some("done"));
+        assert_eq!(reply(&Spec::default(), "\n"), None);
+    }
+
+    #[test]
+    fn warnings_around_a_document_are_passed_over() {
+        let json = spec(Format::Json, Find::at("/result"));
+        for text in [
+            r#"{"result": "x"}"#,
+            "[info] starting\n{not json\n{\n \"result\":\n \"x\"}\nbye",
+            "[1, 2]\n{\"log\": true}\n{\"result\": \"x\"}\n{\"log\": false}",
+            "  \n\t{\"result\": \"x\"} trailing",
+        ] {
+            assert_eq!(reply(&json, text).as_deref(), Some("x"), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_document_that_is_a_list_is_looked_through() {
+        let json = spec(Format::Json, Find::at("/result").when("/type", "result"));
+        assert_eq!(
+            reply(&json, r#"[{"type": "a", "result": 1}, {"type": "result", "result": "x"}]"#).as_deref(),
+            Some("x")
+        );
+    }
+
+    #[test]
+    fn of_lines_the_last_that_meets_the_conditions_is_taken() {
+        let mut lines = spec(Format::JsonLines, Find::at("/item/text").when("/item/type", "message"));
+        lines.session = Some(Find::at("/thread"));
+        let text = "warming up\n{\"thread\": \"t1\"}\n{\"item\": {\"type\": \"message\", \"text\": \"a\"}}\n\
+                    {\"item\": {\"type\": \"message\", \"text\": \"b\"}}\n{\"item\": {\"type\": \"tool\", \"text\": \"c\"}}\n";
+        let parsed = parse(&lines, text).unwrap();
+        assert_eq!((parsed.reply.as_deref(), parsed.session.as_deref()), (Some("b"), Some("t1")));
+        for (take, expected) in [(Take::First, "a"), (Take::Join, "a\nb")] {
+            lines.reply.as_mut().unwrap().take = take;
+            assert_eq!(reply(&lines, text).as_deref(), Some(expected));
+        }
+    }
+
+    #[test]
+    fn a_silent_turn_is_no_broken_output() {
+        let lines =
+            Spec { input_tokens: Some(Count::at("/in")), ..spec(Format::JsonLines, Find::at("/text")) };
+        assert_eq!(reply(&lines, r#"{"in": 3}"#), None);
+        assert_eq!(reply(&lines, r#"{"text": null}"#), None);
+        assert!(matches!(parse(&lines, r#"{"other": 3}"#), Err(OutputError::NoReply { .. })));
+    }
+
+    #[test]
+    fn numbers_are_summed_over_a_record_and_where_asked_over_all() {
+        let mut json = Spec {
+            input_tokens: Some(Count::at("/models/*/tokens")),
+            ..spec(Format::JsonLines, Find::at("/r"))
+        };
+        let text = r#"{"r": "x", "models": {"a": {"tokens": 100.0}, "b": {"tokens": 20}}}"#;
+        let twice = format!("{text}\n{text}");
+        assert_eq!(parse(&json, &twice).unwrap().usage.input_tokens, Some(120));
+        json.input_tokens.as_mut().unwrap().find.take = Take::Sum;
+        assert_eq!(parse(&json, &twice).unwrap().usage.input_tokens, Some(240));
+    }
+
+    #[test]
+    fn what_is_cumulative_is_not_added_and_absent_is_not_zero() {
+        let spec =
+            Spec { input_tokens: Some(Count { cumulative: true, ..Count::at("/i") }), ..Spec::default() };
+        let turn = |input, output| Usage { input_tokens: input, output_tokens: output, cost_usd: None };
+        let after = add_usage(&spec, turn(Some(200), Some(40)), turn(Some(400), Some(40)));
+        assert_eq!(after, turn(Some(400), Some(80)));
+        assert_eq!(add_usage(&spec, after, Usage::default()), after);
+        assert_eq!(add_usage(&spec, Usage::default(), Usage::default()), Usage::default());
+    }
+
+    #[test]
+    fn a_flag_says_that_the_turn_failed() {
+        let json = Spec { error: Some(Find::at("/is_error")), ..spec(Format::Json, Find::at("/result")) };
+        for (flag, failed) in [("false", false), ("null", false), ("true", true), (r#""why""#, true)] {
+            let parsed = parse(&json, &format!(r#"{{"is_error": {flag}, "result": "x"}}"#)).unwrap();
+            assert_eq!(parsed.failed.is_some(), failed, "{flag}");
+        }
+    }
+
+    #[test]
+    fn a_reply_of_parts_is_joined() {
+        let json = spec(Format::Json, Find::at("/content"));
+        assert_eq!(
+            reply(&json, r#"{"content": [{"type": "text", "text": "a"}, {"text": "b"}]}"#).as_deref(),
+            Some("ab")
+        );
+    }
+
+    #[test]
+    fn errors_say_what_was_not_found_and_how_the_output_begins() {
+        let find = Find::at("/text").when("/type", "result");
+        let message = |spec: &Spec, text: &str| parse(spec, text).unwrap_err().to_string();
+        insta::assert_snapshot!(message(&spec(Format::Json, find.clone()), "usage:\n  agent [x]"), @"its output holds no JSON document; it begins: usage:   agent [x]");
+        insta::assert_snapshot!(message(&spec(Format::JsonLines, find.clone()), " \n"), @"it printed nothing, where JSON line was expected");
+        insta::assert_snapshot!(message(&spec(Format::JsonLines, find), r#"{"type": "other"}"#), @r#"its output has no reply at `/text` where `/type` is `result`; it begins: {"type": "other"}"#);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_output_is_too_strange(text in r#"[\[\]{}":, a\n0-9\\]{0,80}"#) {
+            for format in [Format::Text, Format::Json, Format::JsonLines] {
+                let _ = parse(&spec(format, Find::at("/a")), &text);
+            }
+        }
+    }
 }

@@ -5,7 +5,7 @@
 //! `{"type":"error","message":…}`, with `"kind":"model_endpoint"` where the model did not answer.
 //! Other lines are ignored. The end of the input is the end of the conversation.
 
-use super::output::{self, Find, Format, Parsed, Spec};
+use super::output::{self, Count, Find, Format, Parsed, Spec};
 use crate::process::{Exit, Process};
 use serde_json::Value;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -108,16 +108,19 @@ impl Drop for Session {
     }
 }
 
+/// The places of the protocol; a program may name its own for what is more than the reply.
 fn with_defaults(spec: &Spec) -> Spec {
-    let or = |find: &Option<Find>, pointer: &str| Some(find.clone().unwrap_or_else(|| Find::at(pointer)));
+    let find = |find: &Option<Find>, pointer: &str| Some(find.clone().unwrap_or_else(|| Find::at(pointer)));
+    let count =
+        |count: &Option<Count>, pointer: &str| Some(count.clone().unwrap_or_else(|| Count::at(pointer)));
     Spec {
         format: Format::JsonLines,
-        reply: or(&spec.reply, "/text"),
-        session: or(&spec.session, "/session"),
-        input_tokens: or(&spec.input_tokens, "/usage/input_tokens"),
-        output_tokens: or(&spec.output_tokens, "/usage/output_tokens"),
-        cost_usd: or(&spec.cost_usd, "/usage/cost_usd"),
-        ..spec.clone()
+        reply: find(&spec.reply, "/text"),
+        session: find(&spec.session, "/session"),
+        error: None,
+        input_tokens: count(&spec.input_tokens, "/usage/input_tokens"),
+        output_tokens: count(&spec.output_tokens, "/usage/output_tokens"),
+        cost_usd: count(&spec.cost_usd, "/usage/cost_usd"),
     }
 }
 

@@ -123,8 +123,8 @@ impl Members {
     pub(crate) fn reap(&self) {
         let own = own_pid();
         let Some(me) = table::entry(own) else { return };
-        for pid in table::children(own) {
-            let Some(entry) = table::entry(pid) else { continue };
+        // A process's own list of children skips some while others end: the whole table is read.
+        for entry in table::entries() {
             if !entry.zombie || entry.parent != own {
                 continue;
             }
@@ -132,7 +132,7 @@ impl Members {
             let from_below = entry.session != me.session
                 || self.roots.iter().any(|(root, _)| *root == entry.group && *root != entry.pid);
             if from_below {
-                reap(pid);
+                reap(entry.pid);
             }
         }
     }
@@ -145,11 +145,9 @@ pub(crate) const KILL_PAUSE: Duration = Duration::from_millis(5);
 pub(crate) fn strays() -> Vec<Entry> {
     let own = own_pid();
     let Some(me) = table::entry(own) else { return Vec::new() };
-    table::children(own)
-        .into_iter()
-        .filter_map(table::entry)
-        .filter(|entry| entry.parent == own && entry.session != me.session && !entry.zombie)
-        .collect()
+    let mut strays = table::entries();
+    strays.retain(|entry| entry.parent == own && entry.session != me.session && !entry.zombie);
+    strays
 }
 
 pub(crate) fn own_pid() -> i32 {
