@@ -107,12 +107,12 @@ impl Find {
     }
 
     fn words(&self, records: &[Value]) -> Option<String> {
-        let mut texts = self.groups(records).into_iter().flatten().map(words);
+        let mut texts = self.groups(records).into_iter().flatten().filter_map(words);
         match self.take {
-            Take::First => texts.next()?,
-            Take::Last => texts.next_back()?,
+            Take::First => texts.next(),
+            Take::Last => texts.next_back(),
             Take::Join | Take::Sum => {
-                let texts: Vec<String> = texts.flatten().collect();
+                let texts: Vec<String> = texts.collect();
                 (!texts.is_empty()).then(|| texts.join("\n"))
             }
         }
