@@ -178,15 +178,17 @@ impl Comparison<'_> {
         let left_ids: Vec<_> = lefts.iter().map(|node| identity(self.left_facts, node)).collect();
         let right_ids: Vec<_> = rights.iter().map(|node| identity(self.right_facts, node)).collect();
         let mut matching = Matching::beginning_with_equals(&left_ids, &right_ids);
-        matching.complete(|left, right| {
-            if self.steps == 0 {
-                return None;
-            }
-            self.steps -= 1;
-            match (lefts.get(left), rights.get(right)) {
-                (Some(left), Some(right)) => Some(self.alike(*left, *right, depth + 1)),
-                _ => Some(false),
-            }
-        })
+        let mut steps = self.steps;
+        let complete = matching.complete(&mut steps, |left, right, steps| {
+            let (Some(left), Some(right)) = (lefts.get(left), rights.get(right)) else {
+                return false;
+            };
+            self.steps = *steps;
+            let alike = self.alike(*left, *right, depth + 1);
+            *steps = self.steps;
+            alike
+        });
+        self.steps = steps;
+        complete
     }
 }

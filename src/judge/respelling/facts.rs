@@ -135,6 +135,9 @@ fn fold(text: &str) -> String {
 }
 
 fn is_unseen(character: char) -> bool {
+    if character.is_ascii() {
+        return character.is_whitespace();
+    }
     character.is_whitespace()
         || matches!(character, '\u{180b}'..='\u{180d}' | '\u{180f}' | '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}')
         || get_general_category(character) == GeneralCategory::Format

@@ -38,23 +38,35 @@ impl Matching {
     }
 
     /// Whether all can be paired such that `alike` holds of every pair, by augmenting paths.
-    /// `alike` is asked at most once a pair that it answers; where it gives no answer the
-    /// search is broken off with "yes".
-    pub(super) fn complete(&mut self, mut alike: impl FnMut(usize, usize) -> Option<bool>) -> bool {
+    /// `alike` is asked at most once a pair. Every look at a pair takes one of the `steps`, and
+    /// when there are none left the answer is "yes".
+    pub(super) fn complete(
+        &mut self,
+        steps: &mut u32,
+        mut alike: impl FnMut(usize, usize, &mut u32) -> bool,
+    ) -> bool {
         let mut known: HashMap<(usize, usize), bool> = HashMap::new();
-        let mut ask = |left: usize, right: usize| match known.get(&(left, right)) {
-            Some(answer) => Some(*answer),
-            None => alike(left, right).inspect(|answer| {
-                known.insert((left, right), *answer);
-            }),
+        let mut ask = |left: usize, right: usize| {
+            *steps = steps.checked_sub(1)?;
+            Some(*known.entry((left, right)).or_insert_with(|| alike(left, right, steps)))
         };
         for left in 0..self.partner_of_left.len() {
-            if self.partner_of_left.get(left) == Some(&None) {
-                match self.augment(left, &mut ask) {
-                    Some(true) => {}
-                    Some(false) => return false,
-                    None => return true,
+            if self.partner_of_left.get(left) != Some(&None) {
+                continue;
+            }
+            // The same place first: most arrays keep their order.
+            let found = match (self.partner_of_right.get(left), ask(left, left)) {
+                (Some(None), Some(true)) => {
+                    self.pair(left, left);
+                    Some(true)
                 }
+                (_, None) => None,
+                _ => self.augment(left, &mut ask),
+            };
+            match found {
+                Some(true) => {}
+                Some(false) => return false,
+                None => return true,
             }
         }
         true
@@ -64,11 +76,13 @@ impl Matching {
     fn augment(&mut self, start: usize, ask: &mut impl FnMut(usize, usize) -> Option<bool>) -> Option<bool> {
         let count = self.partner_of_right.len();
         let mut reached_from: Vec<Option<usize>> = vec![None; count];
+        let mut unreached: Vec<usize> = (0..count).collect();
         let mut queue = VecDeque::from([start]);
         while let Some(left) = queue.pop_front() {
-            // The same place first: most arrays keep their order.
-            for right in (left..count).chain(0..left) {
-                if reached_from.get(right) != Some(&None) || !ask(left, right)? {
+            let mut still_unreached = Vec::with_capacity(unreached.len());
+            for right in unreached {
+                if !ask(left, right)? {
+                    still_unreached.push(right);
                     continue;
                 }
                 if let Some(slot) = reached_from.get_mut(right) {
@@ -82,6 +96,7 @@ impl Matching {
                     }
                 }
             }
+            unreached = still_unreached;
         }
         Some(false)
     }

@@ -355,6 +355,24 @@ fn j25_long_arrays() {
 }
 
 #[test]
+fn j25_a_search_without_end_is_in_doubt_respelled() {
+    let pair = |count: u64| {
+        let fit = |own: &str, n: u64| json!({"a": 1, "b": 1, format!("{own}{n}"): 0});
+        let lefts: Vec<Value> = (0..count).map(|n| fit("left", n)).collect();
+        // Half of them are like every left element, half like none.
+        let right =
+            |n: u64| if n % 2 == 0 { fit("right", n) } else { json!({"a": 1, format!("right{n}"): 0}) };
+        let rights: Vec<Value> = (0..count).map(right).collect();
+        let of = |list: Vec<Value>| Arguments::of_operation(&json!({"list": list}).to_string());
+        (of(lefts), of(rights))
+    };
+    let (few_lefts, few_rights) = pair(100);
+    assert_eq!(few_lefts.relation(&few_rights), Different);
+    let (many_lefts, many_rights) = pair(3_000);
+    assert_eq!(many_lefts.relation(&many_rights), Respelled);
+}
+
+#[test]
 fn j25_coarse_fields() {
     let of = |text: &str| Arguments::of_operation(text);
     let fields = |text: &str| -> Vec<(String, u64)> {
