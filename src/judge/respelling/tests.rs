@@ -360,8 +360,9 @@ fn j25_a_search_without_end_is_in_doubt_respelled() {
         let fit = |own: &str, n: u64| json!({"a": 1, "b": 1, format!("{own}{n}"): 0});
         let lefts: Vec<Value> = (0..count).map(|n| fit("left", n)).collect();
         // Half of them are like every left element, half like none.
-        let right =
-            |n: u64| if n % 2 == 0 { fit("right", n) } else { json!({"a": 1, format!("right{n}"): 0}) };
+        let right = |n: u64| {
+            if n.is_multiple_of(2) { fit("right", n) } else { json!({"a": 1, format!("right{n}"): 0}) }
+        };
         let rights: Vec<Value> = (0..count).map(right).collect();
         let of = |list: Vec<Value>| Arguments::of_operation(&json!({"list": list}).to_string());
         (of(lefts), of(rights))
