@@ -44,6 +44,9 @@ pub const READ_PREFIXES: [&str; 15] = [
 /// Prefixes of writes that begin like a read (C5).
 pub const WRONG_GUESSES: [&str; 2] = ["check_in", "check_out"];
 
+/// How the reason of a tool ends that both flags name.
+const NAMED_TWICE: &str = "both name it";
+
 /// Sorts an upstream's tools into classes.
 #[derive(Debug, Clone)]
 pub struct Classifier {
@@ -121,7 +124,7 @@ impl Classifier {
             // A tool of a later list can still be named twice; neither flag is then to be believed.
             (Some(write), Some(read)) => Some((
                 ToolClass::Unclassified,
-                format!("flags --write-tools {write} and --read-tools {read} both name it"),
+                format!("flags --write-tools {write} and --read-tools {read} {NAMED_TWICE}"),
             )),
         }
     }
@@ -160,6 +163,12 @@ pub fn warning(info: &ToolInfo) -> Option<String> {
         return None;
     }
     let ToolInfo { tool, reason, .. } = info;
+    if reason.ends_with(NAMED_TWICE) {
+        return Some(format!(
+            "tool {tool} is unclassified ({reason}): its calls are passed through and not judged. \
+             Let only one of the two flags name it"
+        ));
+    }
     Some(format!(
         "tool {tool} is unclassified ({reason}): its calls are passed through and not judged. \
          --read-tools {tool} makes it a read, --write-tools {tool} a write; \

@@ -12,9 +12,10 @@ mod tests;
 
 use sha2::{Digest, Sha256};
 
+pub(crate) use number::push_value as push_number_value;
 pub use split::{Split, split_keys};
 pub(crate) use split::{fold_key_name, fold_key_names};
-pub(crate) use tree::{Node, Tree};
+pub(crate) use tree::{Node, Tree, unescape};
 
 /// The canonical form of a JSON text: two texts have the same one exactly where J1 calls their
 /// values equal. It is itself JSON, without white space, with sorted keys; of keys sent twice

@@ -84,6 +84,8 @@ fn c2_a_tool_that_both_flags_name() {
         Unclassified,
         "flags --write-tools sync_* and --read-tools *_ledger both name it",
     );
+    let warned = warning(&classify(&flags, &named("sync_ledger"))).unwrap();
+    assert!(warned.ends_with("Let only one of the two flags name it"), "{warned}");
     // The default patterns are no flag: --read-tools may overrule them.
     assert_eq!(Classifier::new(None, strings(&["create_*"]), Vec::new()).conflicts(&["create_x"]), []);
 }

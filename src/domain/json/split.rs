@@ -63,6 +63,10 @@ struct Member<'t> {
 
 impl Member<'_> {
     fn name(&self) -> Option<String> {
+        let plain = self.key.trim().strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+        if let Some(name) = plain.filter(|name| !name.contains('\\')) {
+            return Some(name.to_owned());
+        }
         let tree = Tree::parse(self.key)?;
         match tree.node(tree.root()) {
             Node::String(escaped) => Some(unescape(escaped)),

@@ -240,7 +240,7 @@ fn escapes_go_back_to_characters() {
     {
         let tree = Tree::parse(json).unwrap();
         let Node::String(escaped) = tree.node(tree.root()) else { panic!("{json} is a string") };
-        assert_eq!(tree::unescape(escaped), text);
+        assert_eq!(unescape(escaped), text);
     }
 }
 
