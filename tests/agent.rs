@@ -5,11 +5,11 @@
 #![expect(clippy::disallowed_methods, reason = "these tests start processes and watch the clock")]
 
 use nochmal::agent::output::{Count, Find, Format, Spec};
-use nochmal::agent::process::{CommandLine, Stdin, Supervisor};
-use nochmal::agent::watchdog::watch;
 use nochmal::agent::{
     AgentOutcome, Ended, First, Launch, Limits, Observed, Program, Step, Turn, Vars, When, converse, probe,
 };
+use nochmal::process::watchdog::watch;
+use nochmal::process::{CommandLine, Stdin, Supervisor};
 use regex::Regex;
 use std::collections::BTreeMap;
 use std::fs;

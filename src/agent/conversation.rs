@@ -2,9 +2,9 @@
 
 use super::launch::{First, Launch, LaunchError, Prepared, Step, Vars, render, render_all};
 use super::output;
-use super::process::{Capture, Captured, Exit, Keep, Process, StartError, Stdin, Supervisor, Tree};
 use super::session::{Session, SessionEnd};
 use crate::domain::{AgentFacts, TurnResult, Usage};
+use crate::process::{Capture, Captured, Exit, Keep, Process, StartError, Stdin, Supervisor, Tree};
 use std::io::Read;
 use std::path::Path;
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! What is launched: an agent program as its profile describes it, and one conversation with it.
 
 use super::output;
-use super::process::CommandLine;
+use crate::process::CommandLine;
 use regex::Regex;
 use std::collections::BTreeMap;
 use std::ffi::OsString;

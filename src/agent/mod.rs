@@ -11,9 +11,7 @@ mod conversation;
 mod launch;
 pub mod output;
 mod probe;
-pub mod process;
 mod session;
-pub mod watchdog;
 
 pub use conversation::{AgentOutcome, Ended, Observed, Observer, converse};
 pub use launch::{First, Launch, LaunchError, Limits, Program, Render, Step, Turn, Vars, When};

@@ -1,6 +1,6 @@
 //! Asking an agent program which version it is.
 
-use super::process::{Capture, CommandLine, Keep, StartError, Stdin, Supervisor};
+use crate::process::{Capture, CommandLine, Keep, StartError, Stdin, Supervisor};
 use std::time::Duration;
 
 /// Programs on a cold disk need seconds to say their version; more is a program that waits.
@@ -20,7 +20,7 @@ pub enum ProbeError {
         /// The command line.
         command: String,
         /// How it ended.
-        exit: super::process::Exit,
+        exit: crate::process::Exit,
         /// Its last words.
         said: String,
     },

@@ -4,7 +4,7 @@
 //! from a pipe whose other end only this program holds. When the pipe ends, every tree that was
 //! announced and not withdrawn is killed.
 
-use super::process::Members;
+use super::Members;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::io::{BufRead, Write};

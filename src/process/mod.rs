@@ -14,18 +14,19 @@ mod capture;
 mod command;
 mod members;
 mod table;
+pub mod watchdog;
 
 pub use capture::{Capture, Captured, Keep};
 pub use command::{CommandLine, Exit, Process, StartError, Stdin};
 pub(crate) use members::{KILL_PAUSE, Members};
 
-use super::watchdog::Watchdog;
 use members::{Signal, signal, signal_group};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::task::JoinHandle;
+use watchdog::Watchdog;
 
 /// The environment variable that marks the processes of a tree. A name that any desktop session
 /// sets and that no agent looks at: a model that prints its environment must not learn from it
@@ -54,8 +55,8 @@ impl Supervisor {
     /// Makes this program the reaper of all that is started below it and starts the watchdog,
     /// which ends every tree when this program dies without doing so.
     ///
-    /// `program` is the path of this program, whose subcommand [`super::watchdog::SUBCOMMAND`]
-    /// must call [`super::watchdog::watch`]; without it there is no watchdog.
+    /// `program` is the path of this program, whose subcommand [`watchdog::SUBCOMMAND`]
+    /// must call [`watchdog::watch`]; without it there is no watchdog.
     ///
     /// # Errors
     /// Where the watchdog could not be started.
