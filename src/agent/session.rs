@@ -3,10 +3,10 @@
 //! In: `{"type":"user","text":…}`. Out, once for each of them:
 //! `{"type":"reply","text":…,"usage":{"input_tokens":…,"output_tokens":…,"cost_usd":…}}` or
 //! `{"type":"error","message":…}`, with `"kind":"model_endpoint"` where the model did not answer.
-//! A `usage` whose `"unit"` is not `"tokens"` is passed over. Other lines are ignored. The end of the input is the end of the conversation.
+//! Other lines are ignored. The end of the input is the end of the conversation.
+//! A `usage` whose `"unit"` is there and not `"tokens"` is passed over.
 
 use super::output::{self, Count, Find, Format, Parsed, Spec};
-use crate::domain::Usage;
 use crate::process::{Exit, Process};
 use serde_json::Value;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -97,7 +97,7 @@ impl Session {
         let mut parsed = output::read(&self.spec, std::slice::from_ref(message));
         // A scripted model has no tokens; what it counts instead must not be added to them.
         if message["usage"]["unit"].as_str().is_some_and(|unit| unit != "tokens") {
-            parsed.usage = Usage::default();
+            parsed.usage = crate::domain::Usage::default();
         }
         Ok(parsed)
     }
