@@ -4,6 +4,7 @@
 //! `{"type":"reply","text":…,"usage":{"input_tokens":…,"output_tokens":…,"cost_usd":…}}` or
 //! `{"type":"error","message":…}`, with `"kind":"model_endpoint"` where the model did not answer.
 //! Other lines are ignored. The end of the input is the end of the conversation.
+//! A `usage` whose `"unit"` is there and not `"tokens"` is passed over.
 
 use super::output::{self, Count, Find, Format, Parsed, Spec};
 use crate::process::{Exit, Process};
@@ -93,7 +94,12 @@ impl Session {
             let of_model = message["kind"] == "model_endpoint";
             return Err(SessionEnd::Error { message: text.to_owned(), of_model });
         }
-        Ok(output::read(&self.spec, std::slice::from_ref(message)))
+        let mut parsed = output::read(&self.spec, std::slice::from_ref(message));
+        // A scripted model has no tokens; what it counts instead must not be added to them.
+        if message["usage"]["unit"].as_str().is_some_and(|unit| unit != "tokens") {
+            parsed.usage = crate::domain::Usage::default();
+        }
+        Ok(parsed)
     }
 
     /// Bytes of lines that were longer than the limit.
