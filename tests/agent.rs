@@ -210,7 +210,7 @@ async fn a_model_error_is_not_the_agents_failure() {
     let outcome =
         Run::new().talk(&program(&["sh", "-c", "echo 'quota exceeded' >&2; exit 1"]), "x", &[]).await;
     assert!(matches!(outcome.ended, Ended::ModelEndpoint { .. }));
-    insta::assert_snapshot!(failure(&outcome), @"the model endpoint of `fixture` failed: quota exceeded; check its address, its key and the model");
+    insta::assert_snapshot!(failure(&outcome), @"the agent `fixture` could not use its model: quota exceeded; check the endpoint's address, the key and the model");
     // Some programs exit with 0 and report the error as their last words.
     let outcome = Run::new().talk(&program(&["echo", "quota exceeded"]), "x", &[]).await;
     assert!(matches!(outcome.ended, Ended::ModelEndpoint { .. }));

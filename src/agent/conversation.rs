@@ -1,9 +1,10 @@
 //! Drives one run: the prompt, the reply, then each further turn in the same session.
 
 use super::launch::{First, Launch, LaunchError, Prepared, Step, Vars, render, render_all};
+use super::outcome::{AgentOutcome, Ended, Observed, Observer};
 use super::output;
 use super::session::{Session, SessionEnd};
-use crate::domain::{AgentFacts, TurnResult, Usage};
+use crate::domain::TurnResult;
 use crate::process::{Capture, Captured, Exit, Keep, Process, StartError, Stdin, Supervisor, Tree};
 use std::io::Read;
 use std::path::Path;
@@ -11,71 +12,6 @@ use std::time::Duration;
 use tokio::io::AsyncWriteExt;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-
-/// What is told while a conversation goes on.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Observed {
-    /// The simulated user spoke.
-    TurnStarted {
-        /// From 0, the prompt.
-        turn: u32,
-        /// What was said.
-        text: String,
-    },
-    /// The agent's turn is over, well or not.
-    TurnEnded {
-        /// From 0.
-        turn: u32,
-        /// Its last words.
-        reply: Option<String>,
-    },
-}
-
-/// How a conversation ended. Reasons are sentences for people and say what to do next.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Ended {
-    /// Every turn was answered.
-    Completed,
-    /// The agent could not be launched.
-    NotStarted {
-        /// Why.
-        reason: String,
-    },
-    /// The agent failed before the conversation was over.
-    Failed {
-        /// Why.
-        reason: String,
-        /// Its exit code, where it ended by itself.
-        exit: Option<i32>,
-    },
-    /// The agent's model endpoint refused or was not reached.
-    ModelEndpoint {
-        /// What the agent said.
-        reason: String,
-    },
-    /// The time was up.
-    TimedOut,
-    /// Cancelled from outside.
-    Cancelled,
-}
-
-/// What is known after a conversation.
-#[derive(Debug, Clone, PartialEq)]
-pub struct AgentOutcome {
-    /// The turns that were begun.
-    pub turns: Vec<TurnResult>,
-    /// Consumption over all turns, as the agent tells it.
-    pub usage: Usage,
-    /// What is known of its processes.
-    pub facts: AgentFacts,
-    /// How it ended.
-    pub ended: Ended,
-    /// The session at the end.
-    pub session: String,
-}
-
-/// Receives what is [`Observed`].
-pub type Observer<'a> = &'a mut (dyn FnMut(Observed) + Send);
 
 /// Holds the conversation, then ends all that the agent started. Where the future is dropped, the
 /// processes are killed on the spot.
@@ -108,18 +44,6 @@ pub async fn converse(
 #[expect(clippy::disallowed_methods, reason = "the agent room enforces the run's time limit")]
 fn now() -> Instant {
     Instant::now()
-}
-
-impl AgentOutcome {
-    fn not_started(launch: &Launch<'_>, reason: String) -> AgentOutcome {
-        AgentOutcome {
-            turns: Vec::new(),
-            usage: Usage::default(),
-            facts: AgentFacts::default(),
-            ended: Ended::NotStarted { reason },
-            session: launch.session.to_owned(),
-        }
-    }
 }
 
 /// What can stop a wait.
@@ -461,7 +385,8 @@ impl Talk<'_> {
         let name = &self.launch.program.name;
         Ended::ModelEndpoint {
             reason: format!(
-                "the model endpoint of `{name}` failed: {said}; check its address, its key and the model"
+                "the agent `{name}` could not use its model: {}; check the endpoint's address, the key and the model",
+                said.trim_end_matches('.')
             ),
         }
     }

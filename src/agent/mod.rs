@@ -9,10 +9,12 @@
 
 mod conversation;
 mod launch;
+mod outcome;
 pub mod output;
 mod probe;
 mod session;
 
-pub use conversation::{AgentOutcome, Ended, Observed, Observer, converse};
+pub use conversation::converse;
 pub use launch::{First, Launch, LaunchError, Limits, Program, Render, Step, Turn, Vars, When};
+pub use outcome::{AgentOutcome, Ended, Observed, Observer};
 pub use probe::{ProbeError, probe};
