@@ -29,6 +29,7 @@ pub struct Judge {
     others: HashMap<(usize, Arc<str>), Other>,
     /// Those of them that were repeated, unclassified.
     pub(super) repeats: BTreeMap<usize, Repeat>,
+    repeated_calls: u64,
     pub(super) tools: Vec<Tool>,
     by_name: HashMap<String, usize>,
     connections: HashMap<ConnectionId, Connection>,
@@ -141,6 +142,12 @@ impl Judge {
     /// of this function.
     pub fn take_touched(&mut self) -> Vec<usize> {
         std::mem::take(&mut self.touched).into_iter().collect()
+    }
+
+    /// Calls that repeated one of an unclassified tool: where it has not grown,
+    /// [`Judge::repeat_observations`] says what it said.
+    pub fn repeated_calls(&self) -> u64 {
+        self.repeated_calls
     }
 
     pub(super) fn touch(&mut self, operation: usize) {
@@ -415,6 +422,7 @@ impl Judge {
             other.arguments = Some(arguments);
             return;
         }
+        self.repeated_calls += 1;
         if let Some(arguments) = other.arguments.take() {
             self.repeats.insert(other.number, Repeat { tool, arguments, calls });
         } else if let Some(repeat) = self.repeats.get_mut(&other.number) {

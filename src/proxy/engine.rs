@@ -4,7 +4,11 @@
 //! What the proxy remembers of a run belongs to the run, not to a connection: some agents start
 //! their server anew for every call.
 
+mod audit;
 mod words;
+
+pub(super) use audit::answer as audit_answer;
+pub use audit::{Format, Question};
 
 use super::message::{CallParams, CancelParams, ToolsResult, View, batch};
 use crate::domain::{CallId, ConnectionId, Micros, RawJson, ToolClass, ToolInfo};
@@ -103,6 +107,17 @@ pub enum Action {
         /// The text, without a line break.
         message: String,
     },
+    /// Answer a call of a client with what the judge says by now.
+    Tell {
+        /// Which client.
+        connection: ConnectionId,
+        /// The id of its call.
+        id: RawJson,
+        /// What it asked.
+        question: Question,
+        /// Results carry a `resultType` on this connection.
+        modern: bool,
+    },
 }
 
 /// The proxy of one run.
@@ -115,6 +130,7 @@ pub struct Engine {
     calls: HashMap<CallId, Call>,
     deadlines: BTreeSet<(Micros, CallId)>,
     last_call: u64,
+    audit_tools: bool,
 }
 
 #[derive(Default)]
@@ -185,7 +201,14 @@ impl Engine {
             calls: HashMap::new(),
             deadlines: BTreeSet::new(),
             last_call: 0,
+            audit_tools: false,
         }
+    }
+
+    /// Offers the two tools that read the report, where the upstream has none of that name.
+    pub fn with_audit_tools(mut self) -> Engine {
+        self.audit_tools = true;
+        self
     }
 
     /// Makes tools known that were listed before any client came.
@@ -355,6 +378,21 @@ impl Engine {
             refuse(connection, Some(id.raw()), -32602, "Invalid params", actions);
             return;
         };
+        if self.audit_tools && !self.classes.contains_key(params.name.as_ref()) {
+            match audit::question(&params.name, params.arguments) {
+                None => {}
+                Some(Ok(question)) => {
+                    actions.push(Action::Tell { connection, id, question, modern });
+                    return;
+                }
+                Some(Err(reason)) => {
+                    let result = scenario::error_result(&reason, modern);
+                    let message = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#);
+                    actions.push(Action::ToClient { connection, message });
+                    return;
+                }
+            }
+        }
         self.last_call += 1;
         let number = CallId(self.last_call);
         let tool = params.name.into_owned();
@@ -446,8 +484,8 @@ impl Engine {
         match pending.map(|pending| pending.kind) {
             Some(PendingKind::Call(number)) => self.answered(number, &view, message.as_str(), actions),
             Some(PendingKind::ToolsList) => {
-                self.listed(&view, actions);
-                actions.push(Action::ToClient { connection, message });
+                let longer = self.listed(&view, &message, actions);
+                actions.push(Action::ToClient { connection, message: longer.unwrap_or(message) });
             }
             Some(PendingKind::Introduction) => {
                 if view.result.is_some() {
@@ -478,12 +516,15 @@ impl Engine {
         pending
     }
 
-    fn listed(&mut self, view: &View<'_>, actions: &mut Vec<Action>) {
-        let Some(result) = view.result else { return };
-        let Ok(result) = serde_json::from_str::<ToolsResult<'_>>(result.get()) else { return };
-        let tools: Vec<ToolInfo> =
-            result.tools.into_iter().filter_map(|tool| (self.classify)(tool)).collect();
+    /// Learns the tools of a page; gives its text anew where it is the last one and ours come after.
+    fn listed(&mut self, view: &View<'_>, message: &str, actions: &mut Vec<Action>) -> Option<String> {
+        let result: ToolsResult<'_> = serde_json::from_str(view.result?.get()).ok()?;
+        let tools: Vec<&RawValue> = serde_json::from_str(result.tools?.get()).ok()?;
+        let tools: Vec<ToolInfo> = tools.into_iter().filter_map(|tool| (self.classify)(tool)).collect();
         actions.push(self.know_tools(tools));
+        let is_last = result.next_cursor.is_none_or(|cursor| cursor.get() == "null");
+        let is_taken = |name: &str| self.classes.contains_key(name);
+        (self.audit_tools && is_last).then(|| audit::listed(message, result.tools?, is_taken)).flatten()
     }
 
     fn answered(&mut self, number: CallId, view: &View<'_>, message: &str, actions: &mut Vec<Action>) {

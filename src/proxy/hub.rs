@@ -1,7 +1,7 @@
 //! Where the wires of one run meet: inputs go through the engine one by one, what happened goes
 //! into the trace, and messages go out in the order in which the engine gave them.
 
-use super::engine::{Action, Engine, Input};
+use super::engine::{Action, Engine, Input, Question, audit_answer};
 use crate::domain::{ConnectionId, Micros, ToolInfo};
 use crate::trace::{Encoder, Event, Record};
 use std::collections::HashMap;
@@ -23,6 +23,11 @@ pub trait Sink: Send {
     /// # Errors
     /// As [`Sink::put`].
     fn flush(&mut self) -> std::io::Result<()>;
+
+    /// What is to be said of the run by now; asked only where the engine offers the tools for it.
+    fn tell(&mut self, _question: Question) -> String {
+        String::new()
+    }
 }
 
 /// The meeting point. Shared by all tasks of a run.
@@ -219,6 +224,10 @@ impl State {
                 }
                 Action::ToUpstream { connection, message } => {
                     let _ = self.upstreams.get(&connection).map(|upstream| upstream.send(message));
+                }
+                Action::Tell { connection, id, question, modern } => {
+                    let message = audit_answer(&id, &self.sink.tell(question), modern);
+                    let _ = self.clients.get(&connection).map(|client| client.send(message));
                 }
                 Action::Record(_) => {}
             }

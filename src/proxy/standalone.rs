@@ -1,11 +1,13 @@
 //! `nochmal proxy`: the proxy in front of one upstream, for one client on stdin and stdout.
 
-use super::engine::{Engine, Settings};
+use super::engine::{Engine, Format, Question, Settings};
 use super::hub::{Hub, Sink};
 use super::report_sink::{ReportFile, ReportSink};
 use super::session::{UpstreamSource, deadlines, serve_lines};
 use crate::domain::classify::{Classifier, warning};
 use crate::domain::{RawJson, ToolInfo};
+use crate::judge::markdown;
+use crate::judge::report_file::ReportFile as Content;
 use crate::scenario::{self, Parameters};
 use crate::trace::{Event, Record, Started, TRACE_VERSION};
 use crate::upstream::{Launch, LaunchError, ProbeError, list_tools};
@@ -206,8 +208,11 @@ fn hub(
         classify: Box::new(move |tool| classifier.classify(tool)),
         upstream_timeout: config.upstream_timeout,
     });
-    let sink: Box<dyn Sink> =
-        Box::new(StandaloneSink { report: report.map(ReportSink::new), trace, lines: String::new() });
+    let audited = config.audit_tools == AuditTools::On;
+    let engine = if audited { engine.with_audit_tools() } else { engine };
+    // Without a reader nobody judges.
+    let report = (audited || report.is_some()).then(|| ReportSink::new(report));
+    let sink: Box<dyn Sink> = Box::new(StandaloneSink { report, trace, lines: String::new(), closed: false });
     let hub = Hub::new(engine, sink);
     #[expect(clippy::disallowed_methods, reason = "a trace says when it was begun")]
     let started_at = jiff::Timestamp::now();
@@ -233,11 +238,12 @@ fn hub(
     Ok(hub)
 }
 
-/// Report and trace, where they are wanted.
+/// Judge and trace, where they are wanted.
 struct StandaloneSink {
     report: Option<ReportSink>,
     trace: Option<File>,
     lines: String,
+    closed: bool,
 }
 
 impl Sink for StandaloneSink {
@@ -248,6 +254,7 @@ impl Sink for StandaloneSink {
         if self.trace.is_some() {
             self.lines.push_str(line);
         }
+        self.closed |= matches!(record.event, Event::Closed { .. });
         Ok(())
     }
 
@@ -257,8 +264,33 @@ impl Sink for StandaloneSink {
             self.lines.clear();
         }
         match &mut self.report {
+            Some(report) if self.closed => report.finish(),
             Some(report) => report.bring_up_to_date(),
             None => Ok(()),
         }
     }
+
+    fn tell(&mut self, question: Question) -> String {
+        self.report.as_ref().map(|report| told(&report.content(), question)).unwrap_or_default()
+    }
+}
+
+/// What an audit tool answers.
+fn told(file: &Content, question: Question) -> String {
+    let json = match question {
+        Question::Report(Format::Markdown) => return markdown::report(file),
+        Question::Score(Format::Markdown) => return markdown::score(file),
+        Question::Report(Format::Json) => serde_json::to_string_pretty(file),
+        Question::Score(Format::Json) => {
+            let reason = file.report.as_ref().map(|report| &report.verdict_reason);
+            serde_json::to_string_pretty(&serde_json::json!({
+                "verdict": file.verdict,
+                "verdictReason": reason,
+                "certification": file.certification,
+                "score": file.score,
+                "patches": file.patches,
+            }))
+        }
+    };
+    json.unwrap_or_default()
 }

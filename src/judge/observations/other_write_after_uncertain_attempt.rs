@@ -2,7 +2,6 @@
 
 use super::Check;
 use crate::judge::refresh::View;
-use crate::judge::words::operation_id;
 
 pub(super) const CHECK: Check = Check { kind: "OTHER_WRITE_AFTER_UNCERTAIN_ATTEMPT", holds, say };
 
@@ -10,11 +9,12 @@ fn holds(view: &View<'_>) -> bool {
     view.other_after_uncertain().is_some()
 }
 
+// Which operations they were stands in the report; naming one here would have to be said anew
+// with every call that follows.
 fn say(view: &View<'_>) -> String {
-    let other = view.other_after_uncertain().map(operation_id).unwrap_or_default();
     format!(
-        "after an attempt of unsure outcome {} was sent with other arguments ({other}); only the \
-         system behind it can tell whether the same was meant",
+        "after an attempt of unsure outcome {} was sent with other arguments; only the system \
+         behind it can tell whether the same was meant",
         view.tool()
     )
 }
