@@ -17,10 +17,11 @@ use crate::trace::{Answer, AnswerKind, Event, Fault, LogKind, Told};
 use serde_json::value::RawValue;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::time::Duration;
-use words::{answer_kind, id_key, inject, introduce_modern, introduction, keep, peer, refuse, tell};
+pub(super) use words::introduction;
+use words::{answer_kind, id_key, inject, introduce_modern, keep, peer, refuse, tell};
 
 /// The only version of MCP that has batches (R9).
-const BATCH_VERSION: &str = "2025-03-26";
+pub(super) const BATCH_VERSION: &str = "2025-03-26";
 
 /// Classifies one tool of a `tools/list`, given as the upstream wrote it; `None` where it is no tool.
 pub type Classify = Box<dyn Fn(&RawValue) -> Option<ToolInfo> + Send>;
@@ -83,6 +84,13 @@ pub enum Input {
         expected: bool,
         /// The end of its stderr.
         stderr: String,
+    },
+    /// An upstream will not answer a request any more: the HTTP exchange that carried it broke.
+    RequestLost {
+        /// Whose.
+        connection: ConnectionId,
+        /// The request's id.
+        id: RawJson,
     },
     /// Time passed; wanted at [`Engine::next_deadline`].
     Tick,
@@ -256,6 +264,11 @@ impl Engine {
             Input::UpstreamEnded { connection, how, expected, stderr } => {
                 actions.push(Action::Record(Event::UpstreamEnded { connection, how, expected, stderr }));
                 self.upstream_ended(connection, &mut actions);
+            }
+            Input::RequestLost { connection, id } => {
+                if let Some(pending) = self.take_pending(connection, id.raw()) {
+                    self.lost(connection, pending, &mut actions);
+                }
             }
             Input::Tick => self.tick(now, &mut actions),
         }
@@ -446,15 +459,23 @@ impl Engine {
     fn cancelled_call(&mut self, connection: ConnectionId, params: Option<&RawValue>) -> Option<CallId> {
         let params: CancelParams<'_> = serde_json::from_str(params?.get()).ok()?;
         let key = id_key(params.request_id?.get());
-        let queue = self.connections.get(&connection)?.pending.get(&key)?;
-        for pending in queue {
-            let PendingKind::Call(number) = pending.kind else { continue };
+        let pending = &mut self.connections.get_mut(&connection)?.pending;
+        let queue = pending.get_mut(&key)?;
+        for waiting in queue.iter() {
+            let PendingKind::Call(number) = waiting.kind else { continue };
             let Some(call) = self.calls.get_mut(&number) else { continue };
             if call.state == CallState::Waiting {
                 call.state = CallState::Cancelled;
                 self.deadlines.remove(&(call.deadline, number));
                 return Some(number);
             }
+        }
+        // Nobody waits for anything else that was cancelled; should it be answered, that passes.
+        if let Some(place) = queue.iter().position(|waiting| !matches!(waiting.kind, PendingKind::Call(_))) {
+            queue.remove(place);
+        }
+        if queue.is_empty() {
+            pending.remove(&key);
         }
         None
     }
@@ -567,17 +588,22 @@ impl Engine {
         let mut pending: Vec<Pending> = std::mem::take(&mut state.pending).into_values().flatten().collect();
         // The map has no order of its own, and two runs must not differ by it.
         pending.sort_by(|a, b| (a.kind.number(), a.id.get()).cmp(&(b.kind.number(), b.id.get())));
-        for Pending { id, kind } in pending {
-            let PendingKind::Call(number) = kind else {
-                refuse(connection, Some(id.raw()), -32000, "the connection to the server was lost", actions);
-                continue;
-            };
-            let Some(call) = self.calls.remove(&number) else { continue };
-            self.deadlines.remove(&(call.deadline, number));
-            actions.push(Action::Record(Event::UpstreamLost { call: number }));
-            if call.state == CallState::Waiting {
-                tell(number, &call, Told::ConnectionLost, scenario::connection_lost(), false, actions);
-            }
+        for pending in pending {
+            self.lost(connection, pending, actions);
+        }
+    }
+
+    fn lost(&mut self, connection: ConnectionId, pending: Pending, actions: &mut Vec<Action>) {
+        let PendingKind::Call(number) = pending.kind else {
+            let reason = "the connection to the server was lost";
+            refuse(connection, Some(pending.id.raw()), -32000, reason, actions);
+            return;
+        };
+        let Some(call) = self.calls.remove(&number) else { return };
+        self.deadlines.remove(&(call.deadline, number));
+        actions.push(Action::Record(Event::UpstreamLost { call: number }));
+        if call.state == CallState::Waiting {
+            tell(number, &call, Told::ConnectionLost, scenario::connection_lost(), false, actions);
         }
     }
 

@@ -2,6 +2,7 @@
 
 use super::engine::{Engine, Format, Question, Settings};
 use super::hub::{Hub, Sink};
+use super::listen;
 use super::report_sink::{ReportFile, ReportSink};
 use super::session::{UpstreamSource, deadlines, serve_lines};
 use crate::domain::classify::{Classifier, warning};
@@ -10,13 +11,15 @@ use crate::judge::markdown;
 use crate::judge::report_file::ReportFile as Content;
 use crate::scenario::{self, Parameters};
 use crate::trace::{Event, Record, Started, TRACE_VERSION};
-use crate::upstream::{Launch, LaunchError, ProbeError, list_tools};
+use crate::upstream::{LaunchError, ProbeError, Target, list_tools};
 use std::fs::File;
 use std::io::Write;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::BufReader;
+use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 /// How long the upstream may take to list its tools before the agent comes.
@@ -35,7 +38,9 @@ pub enum AuditTools {
 #[derive(Debug)]
 pub struct Config {
     /// The upstream.
-    pub upstream: Launch,
+    pub upstream: Target,
+    /// Where Streamable HTTP is spoken; the client is on stdin and stdout where absent.
+    pub listen: Option<SocketAddr>,
     /// The scenario's id, [`scenario::NONE`] or [`scenario::CHAOS`].
     pub scenario: String,
     /// What it is told.
@@ -74,6 +79,14 @@ pub enum StandaloneError {
     Trace {
         /// Which.
         path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The address to listen at.
+    #[error("{address} cannot be listened at: {source}")]
+    Listen {
+        /// Which.
+        address: SocketAddr,
         /// Why.
         source: std::io::Error,
     },
@@ -134,17 +147,33 @@ async fn serve(
 ) -> Result<(), StandaloneError> {
     let classifier =
         Classifier::new(config.write_tools.clone(), config.read_tools.clone(), config.key_fields.clone());
+    let listener = match config.listen {
+        Some(address) => Some(
+            TcpListener::bind(address)
+                .await
+                .map_err(|source| StandaloneError::Listen { address, source })?,
+        ),
+        None => None,
+    };
     let tools = if config.probe { probe(config, &classifier).await? } else { Vec::new() };
     let upstream = Arc::new(UpstreamSource::new(config.upstream.clone())?);
     let hub = Arc::new(hub(config, classifier, tools, report)?);
     let ticking = tokio::spawn(deadlines(Arc::clone(&hub), ending.child_token()));
-    let client = serve_lines(
-        Arc::clone(&hub),
-        Arc::clone(&upstream),
-        ending.clone(),
-        BufReader::with_capacity(64 * 1024, tokio::io::stdin()),
-        tokio::io::stdout(),
-    );
+    let client = async {
+        let (hub, upstream, ending) = (Arc::clone(&hub), Arc::clone(&upstream), ending.clone());
+        match listener {
+            Some(listener) => {
+                if let Ok(address) = listener.local_addr() {
+                    say(&format!("[nochmal] listening on {}\n", listen::url(address)));
+                }
+                listen::serve_http(hub, upstream, ending, listener).await;
+            }
+            None => {
+                let stdin = BufReader::with_capacity(64 * 1024, tokio::io::stdin());
+                serve_lines(hub, upstream, ending, stdin, tokio::io::stdout()).await;
+            }
+        }
+    };
     let broken = tokio::select! {
         () = client => false,
         () = hub.broken.notified() => true,

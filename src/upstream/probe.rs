@@ -1,6 +1,6 @@
 //! Asking a server for its tools before any agent comes: a short process of its own (C5).
 
-use super::{Launch, LaunchError, Running, launch};
+use super::{LaunchError, Running, Target, launch, remote};
 use crate::domain::RawJson;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -9,10 +9,10 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{ChildStdin, ChildStdout};
 
 /// The version that is asked for: the newest that has a handshake.
-const PROTOCOL: &str = "2025-11-25";
+pub(super) const PROTOCOL: &str = "2025-11-25";
 
 /// More pages than any server has; a cursor that never ends is a server's fault.
-const MOST_PAGES: u32 = 1_000;
+pub(super) const MOST_PAGES: u32 = 1_000;
 
 /// Why a server's tools could not be learned.
 #[derive(Debug, thiserror::Error)]
@@ -44,6 +44,22 @@ pub enum ProbeError {
         /// What it said.
         error: RawJson,
     },
+    /// It did not answer with success.
+    #[error("the upstream answered `{method}` with HTTP {status}")]
+    Http {
+        /// What it was asked.
+        method: &'static str,
+        /// The status.
+        status: String,
+    },
+    /// It was not reached, or the connection broke.
+    #[error("`{method}` was not answered by the upstream: {reason}")]
+    Broken {
+        /// What it was asked.
+        method: &'static str,
+        /// Why.
+        reason: String,
+    },
     /// It answered something else.
     #[error("the upstream does not speak MCP: its answer to `{method}` cannot be read: {reason}")]
     NotMcp {
@@ -58,11 +74,15 @@ fn stderr_part(stderr: &str) -> String {
     if stderr.is_empty() { String::new() } else { format!("; its stderr ends with: {stderr}") }
 }
 
-/// Starts a server, asks for its tools, and ends it. Each tool is as the server wrote it.
+/// Starts a server or opens a session at one, asks for its tools, and ends it. Each tool is as the server wrote it.
 ///
 /// # Errors
 /// Where it cannot be started, ends, stays silent beyond `limit` for one answer, or speaks no MCP.
-pub async fn list_tools(command: &Launch, limit: Duration) -> Result<Vec<RawJson>, ProbeError> {
+pub async fn list_tools(upstream: &Target, limit: Duration) -> Result<Vec<RawJson>, ProbeError> {
+    let command = match upstream {
+        Target::Command(command) => command,
+        Target::Url(remote) => return remote::probe::list_tools(remote, limit).await,
+    };
     let mut running = launch(command)?;
     let (Some(stdin), Some(stdout)) = (running.take_stdin(), running.take_stdout()) else {
         return Ok(Vec::new());
@@ -102,32 +122,36 @@ struct Talk {
 }
 
 #[derive(Deserialize)]
-struct Reply<'a> {
+pub(super) struct Reply<'a> {
     #[serde(borrow, default)]
-    id: Option<&'a RawValue>,
+    pub id: Option<&'a RawValue>,
     #[serde(borrow, default)]
-    method: Option<&'a RawValue>,
+    pub method: Option<&'a RawValue>,
     #[serde(borrow, default)]
-    result: Option<&'a RawValue>,
+    pub result: Option<&'a RawValue>,
     #[serde(borrow, default)]
-    error: Option<&'a RawValue>,
+    pub error: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Page<'a> {
+pub(super) struct Page<'a> {
     #[serde(borrow)]
-    tools: Vec<&'a RawValue>,
+    pub tools: Vec<&'a RawValue>,
     #[serde(borrow, default)]
-    next_cursor: Option<&'a RawValue>,
+    pub next_cursor: Option<&'a RawValue>,
+}
+
+/// The parameters of `initialize`.
+pub(super) fn introduction() -> String {
+    format!(
+        r#"{{"protocolVersion":"{PROTOCOL}","capabilities":{{}},"clientInfo":{{"name":"mcp-client","version":"1.0.0"}}}}"#
+    )
 }
 
 impl Talk {
     async fn list(&mut self) -> Result<Vec<RawJson>, Trouble> {
-        let introduction = format!(
-            r#"{{"protocolVersion":"{PROTOCOL}","capabilities":{{}},"clientInfo":{{"name":"mcp-client","version":"1.0.0"}}}}"#
-        );
-        self.ask("initialize", &introduction).await?;
+        self.ask("initialize", &introduction()).await?;
         self.send(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#).await?;
         let mut tools = Vec::new();
         let mut params = "{}".to_owned();
