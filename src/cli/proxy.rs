@@ -117,7 +117,9 @@ fn variable(text: &str) -> Result<(String, String), String> {
 
 fn header(text: &str) -> Result<(String, String), String> {
     match text.split_once(':') {
-        Some((name, value)) if !name.trim().is_empty() => Ok((name.trim().to_owned(), value.trim().to_owned())),
+        Some((name, value)) if !name.trim().is_empty() => {
+            Ok((name.trim().to_owned(), value.trim().to_owned()))
+        }
         _ => Err("NAME: VALUE is wanted".to_owned()),
     }
 }
@@ -127,7 +129,8 @@ fn address(text: &str) -> Result<SocketAddr, String> {
     if let Ok(port) = text.trim_start_matches(':').parse::<u16>() {
         return Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
     }
-    let text = text.strip_prefix("localhost:").map_or_else(|| text.to_owned(), |port| format!("127.0.0.1:{port}"));
+    let text =
+        text.strip_prefix("localhost:").map_or_else(|| text.to_owned(), |port| format!("127.0.0.1:{port}"));
     text.parse().map_err(|_| "an address such as 127.0.0.1:8080 is wanted".to_owned())
 }
 
@@ -252,15 +255,20 @@ pub fn run(args: ProxyArgs, arguments: &[String]) -> Result<u8, Failure> {
     }
 }
 
-/// Says in the report file, where one can be told from the arguments, that nothing was tested.
+/// What is wrong with the arguments; the report file says it too (R6).
 pub(super) fn bad_arguments(arguments: &[String], reason: &str) -> Failure {
     let mut message = reason.to_owned();
-    if let Some(path) = report_file(arguments)
-        && let Err(error) = standalone::write_failed(&path, reason)
-    {
-        message.push_str(&format!("; and the report file could not be written: {error}"));
+    if let Err(unwritten) = tell_report_file(arguments, reason) {
+        message.push_str(&format!("; and {unwritten}"));
     }
     Failure::said(exit::BAD_INPUT, message)
+}
+
+/// Says in the report file, where one can be told from the arguments, that nothing was tested.
+pub(super) fn tell_report_file(arguments: &[String], reason: &str) -> Result<(), String> {
+    let Some(path) = report_file(arguments) else { return Ok(()) };
+    standalone::write_failed(&path, reason)
+        .map_err(|error| format!("the report file `{}` could not be written: {error}", path.display()))
 }
 
 #[cfg(test)]

@@ -25,6 +25,9 @@ use tokio_util::sync::CancellationToken;
 /// How long the upstream may take to list its tools before the agent comes.
 const PROBE_LIMIT: Duration = Duration::from_secs(60);
 
+/// After so long people want to know what is being waited for.
+const PROBE_PATIENCE: Duration = Duration::from_secs(5);
+
 /// Whether the agent sees the tools that read the report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AuditTools {
@@ -99,6 +102,9 @@ pub enum StandaloneError {
     /// Tools that both flags name (C2).
     #[error("{}", .0.join("\n"))]
     Conflicts(Vec<String>),
+    /// A signal came before the upstream had listed its tools.
+    #[error("a signal ended the proxy before the upstream had listed its tools")]
+    Interrupted,
     /// Report or trace could no longer be written while the proxy ran (R4).
     #[error(
         "report or trace can no longer be written, so nothing more is answered: do not use the verdict in it"
@@ -149,13 +155,17 @@ async fn serve(
         Classifier::new(config.write_tools.clone(), config.read_tools.clone(), config.key_fields.clone());
     let listener = match config.listen {
         Some(address) => Some(
-            TcpListener::bind(address)
-                .await
-                .map_err(|source| StandaloneError::Listen { address, source })?,
+            TcpListener::bind(address).await.map_err(|source| StandaloneError::Listen { address, source })?,
         ),
         None => None,
     };
-    let tools = if config.probe { probe(config, &classifier).await? } else { Vec::new() };
+    let tools = match config.probe {
+        true => tokio::select! {
+            tools = probe(config, &classifier) => tools?,
+            () = ending.cancelled() => return Err(StandaloneError::Interrupted),
+        },
+        false => Vec::new(),
+    };
     let upstream = Arc::new(UpstreamSource::new(config.upstream.clone())?);
     let hub = Arc::new(hub(config, classifier, tools, report)?);
     let ticking = tokio::spawn(deadlines(Arc::clone(&hub), ending.child_token()));
@@ -185,7 +195,14 @@ async fn serve(
 }
 
 async fn probe(config: &Config, classifier: &Classifier) -> Result<Vec<ToolInfo>, StandaloneError> {
-    let listed: Vec<RawJson> = list_tools(&config.upstream, PROBE_LIMIT).await?;
+    let mut listing_tools = std::pin::pin!(list_tools(&config.upstream, PROBE_LIMIT));
+    let listed: Vec<RawJson> = tokio::select! {
+        listed = &mut listing_tools => listed?,
+        () = tokio::time::sleep(PROBE_PATIENCE) => {
+            say("[nochmal] still waiting for the upstream to list its tools\n");
+            listing_tools.await?
+        }
+    };
     let tools: Vec<ToolInfo> = listed.iter().filter_map(|tool| classifier.classify(tool.raw())).collect();
     let names: Vec<&str> = tools.iter().map(|tool| tool.tool.as_str()).collect();
     let conflicts = classifier.conflicts(&names);

@@ -56,9 +56,8 @@ pub(super) fn is_local(origin: &str) -> bool {
 }
 
 fn without_port(host: &str) -> &str {
-    host.rsplit_once(':').map_or(host, |(name, port)| {
-        if port.bytes().all(|byte| byte.is_ascii_digit()) { name } else { host }
-    })
+    host.rsplit_once(':')
+        .map_or(host, |(name, port)| if port.bytes().all(|byte| byte.is_ascii_digit()) { name } else { host })
 }
 
 /// Whether a request that came in on loopback was meant for it.

@@ -63,10 +63,8 @@ impl Talk<'_> {
         let mut params = format!("{{{meta}}}");
         for _ in 0..MOST_PAGES {
             let result = self.ask("tools/list", &params).await?;
-            let page: Page<'_> = serde_json::from_str(result.get()).map_err(|error| ProbeError::NotMcp {
-                method: "tools/list",
-                reason: error.to_string(),
-            })?;
+            let page: Page<'_> = serde_json::from_str(result.get())
+                .map_err(|error| ProbeError::NotMcp { method: "tools/list", reason: error.to_string() })?;
             tools.extend(page.tools.into_iter().map(RawJson::from_raw));
             let Some(cursor) = page.next_cursor else { break };
             let comma = if meta.is_empty() { "" } else { "," };
@@ -80,9 +78,12 @@ impl Talk<'_> {
         let id = self.next.to_string();
         let body = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#);
         let limit = self.limit;
-        tokio::time::timeout(limit, self.answer(method, &id, body))
-            .await
-            .map_err(|_| ProbeError::Silent { method, limit })?
+        tokio::time::timeout(limit, self.answer(method, &id, body)).await.map_err(|_| ProbeError::Silent {
+            method,
+            limit,
+            noise: String::new(),
+            stderr: String::new(),
+        })?
     }
 
     async fn answer(&mut self, method: &'static str, id: &str, body: String) -> Result<RawJson, ProbeError> {
@@ -103,7 +104,10 @@ impl Talk<'_> {
                     }
                 }
             }
-            return Err(ProbeError::Broken { method, reason: "the stream ended without an answer".to_owned() });
+            return Err(ProbeError::Broken {
+                method,
+                reason: "the stream ended without an answer".to_owned(),
+            });
         }
         let body = response.bytes().await.map_err(|error| broken(method, &error))?;
         match read(method, id, &body) {
