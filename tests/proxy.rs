@@ -6,8 +6,12 @@
 
 #[path = "proxy/cases.rs"]
 mod cases;
+#[path = "proxy/report.rs"]
+mod report;
 #[path = "proxy/rig.rs"]
 mod rig;
+#[path = "proxy/start.rs"]
+mod start;
 
 #[test]
 fn cases_of_the_rules() {

@@ -228,7 +228,10 @@ pub(super) fn forgotten_value(arguments: &[String]) -> Option<String> {
 /// what it said yesterday (R6).
 pub(super) fn report_file(arguments: &[String]) -> Option<PathBuf> {
     arguments.iter().enumerate().find_map(|(index, argument)| match argument.strip_prefix("--report-file") {
-        Some("") => arguments.get(index + 1).filter(|value| !value.starts_with("--")).map(PathBuf::from),
+        Some("") => arguments
+            .get(index + 1)
+            .filter(|value| !value.is_empty() && !value.starts_with("--"))
+            .map(PathBuf::from),
         Some(rest) => rest.strip_prefix('=').filter(|value| !value.is_empty()).map(PathBuf::from),
         None => None,
     })

@@ -15,6 +15,9 @@ pub(super) const PROTOCOL: &str = "2025-11-25";
 /// More pages than any server has; a cursor that never ends is a server's fault.
 pub(super) const MOST_PAGES: u32 = 1_000;
 
+/// How long a server that refused the handshake may take to list its tools without one.
+const SECOND_TRY: Duration = Duration::from_secs(5);
+
 /// So much of what is no message is repeated, in characters.
 const NOISE_KEPT: usize = 200;
 
@@ -108,6 +111,9 @@ pub async fn list_tools(upstream: &Target, limit: Duration) -> Result<Vec<RawJso
     let mut talk =
         Talk { stdin, stdout: BufReader::new(stdout), next: 0, limit, meta: None, noise: String::new() };
     let listed = talk.list().await;
+    if matches!(listed, Err(Trouble::Gone)) {
+        let _ = tokio::time::timeout(Duration::from_millis(300), talk.hear_out()).await;
+    }
     let noise = std::mem::take(&mut talk.noise);
     drop(talk);
     let ended = running.end().await;
@@ -178,6 +184,7 @@ impl Talk {
             // A server that knows no handshake any more.
             Err(Trouble::Error(refused @ ProbeError::Refused { .. })) => {
                 self.meta = Some(modern_meta());
+                self.limit = self.limit.min(SECOND_TRY);
                 self.pages(&RawJson::null()).await.map_err(|_| Trouble::Error(refused))
             }
             Err(trouble) => Err(trouble),
@@ -259,6 +266,17 @@ impl Talk {
                     Err(Trouble::Error(ProbeError::NotMcp { method, reason }))
                 }
             };
+        }
+    }
+
+    /// What a server wrote before it ended often says why.
+    async fn hear_out(&mut self) {
+        let mut line = Vec::new();
+        while matches!(self.stdout.read_until(b'\n', &mut line).await, Ok(read) if read > 0) {
+            if serde_json::from_slice::<Reply<'_>>(&line).is_err() {
+                self.heard(&line);
+            }
+            line.clear();
         }
     }
 

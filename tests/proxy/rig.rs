@@ -90,16 +90,8 @@ impl Agent {
         Agent { folder, process, stdin, lines, answers: HashMap::new(), others: Vec::new(), last_id: 0 }
     }
 
-    pub fn folder(&self) -> &Path {
-        self.folder.path()
-    }
-
     pub fn report_path(&self) -> PathBuf {
         self.folder.path().join("report.json")
-    }
-
-    pub fn pid(&self) -> u32 {
-        self.process.id()
     }
 
     pub fn kill(&mut self) {
