@@ -2,6 +2,8 @@
 //! stdout and stderr.
 
 pub mod agent;
+mod benchmark;
+mod demo;
 pub mod exit;
 pub mod model;
 mod proxy;
@@ -31,6 +33,10 @@ enum Command {
     Run(run::RunArgs),
     /// Put the proxy before one MCP server, for one agent on stdin and stdout
     Proxy(proxy::ProxyArgs),
+    /// Check this program itself: two reference agents, one careful, one naive, must be told apart
+    Benchmark(benchmark::BenchmarkArgs),
+    /// Try the faults by hand: a demo MCP server on stdin and stdout, with nothing behind it
+    Demo,
     /// Run a built-in upstream alone, on stdin and stdout
     #[command(subcommand)]
     Upstream(upstream::UpstreamArgs),
@@ -103,6 +109,8 @@ pub fn main() -> ExitCode {
         Command::Model(args) => model::run(&args).map_err(|error| Failure::coded(error.exit_code(), error)),
         Command::Run(args) => run::run(args),
         Command::Proxy(args) => proxy::run(args, &arguments),
+        Command::Benchmark(args) => benchmark::run(args),
+        Command::Demo => demo::run(),
         Command::Upstream(args) => upstream::run(&args).map_err(Failure::internal),
         Command::Connect { address } => match crate::proxy::connect::run(&address) {
             Ok(()) => Ok(exit::OK),
