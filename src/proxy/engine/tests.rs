@@ -374,7 +374,9 @@ fn audit_tools_stand_on_the_last_page_only() {
 #[test]
 fn audit_calls_are_answered_here_and_judged_nowhere() {
     let mut wire = audited(r#"{"id":"more","result":{"tools":[]}}"#);
-    (wire.events.clear(), wire.client.clear(), wire.upstream.clear());
+    wire.events.clear();
+    wire.client.clear();
+    wire.upstream.clear();
     let ask = |arguments: &str| {
         format!(
             r#"{{"id":7,"method":"tools/call","params":{{"name":"nochmal__get_report","arguments":{arguments}}}}}"#

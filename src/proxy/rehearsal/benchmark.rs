@@ -257,7 +257,7 @@ fn play_run(
 /// A booking desk, and whoever stands before it.
 struct Stage {
     rehearsal: Rehearsal,
-    bookings: Vec<String>,
+    bookings: Vec<Value>,
     jitter: Duration,
     dice: u64,
 }
@@ -285,11 +285,11 @@ impl Stage {
         let bookings = &mut self.bookings;
         self.rehearsal.call(tool, &raw, delay, || match tool {
             "create_booking" => {
-                bookings.push(arguments["guest"].to_string());
+                bookings.push(arguments["guest"].clone());
                 format!("booking {} made", bookings.len())
             }
             _ => {
-                let found = bookings.iter().filter(|guest| **guest == arguments["guest"].to_string());
+                let found = bookings.iter().filter(|guest| **guest == arguments["guest"]);
                 format!("{} found", found.count())
             }
         })
