@@ -3,7 +3,9 @@
 //! One word for one thing. What the words mean is in `docs/reference/vocabulary.md`.
 
 mod axis;
+pub mod classify;
 mod ids;
+pub mod json;
 mod raw_json;
 mod result;
 mod time;

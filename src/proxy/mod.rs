@@ -1,1 +1,12 @@
-//! (being built)
+//! The proxy between agent and upstream: a pure engine, and the wires around it.
+
+pub mod connect;
+pub mod engine;
+mod http;
+mod hub;
+mod lines;
+mod message;
+mod session;
+
+pub use hub::{Hub, Sink};
+pub use session::{Front, Session, SessionError};

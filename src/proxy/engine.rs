@@ -1,0 +1,567 @@
+//! The proxy without its wires: (message, now) → actions. Pure.
+//!
+//! A connection of an MCP client has an upstream connection of its own, so ids pass unchanged.
+//! What the proxy remembers of a run belongs to the run, not to a connection: some agents start
+//! their server anew for every call.
+
+mod words;
+
+use super::message::{CallParams, CancelParams, ToolsResult, View, batch};
+use crate::domain::{CallId, ConnectionId, Micros, RawJson, ToolClass, ToolInfo};
+use crate::scenario::{self, CallView, OnAnswer, OnCall, Scenario};
+use crate::trace::{Answer, AnswerKind, Event, Fault, LogKind, Told};
+use serde_json::value::RawValue;
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::time::Duration;
+use words::{answer_kind, id_key, inject, introduce_modern, introduction, keep, peer, refuse, tell};
+
+/// The only version of MCP that has batches (R9).
+const BATCH_VERSION: &str = "2025-03-26";
+
+/// Classifies one tool of a `tools/list`, given as the upstream wrote it; `None` where it is no tool.
+pub type Classify = Box<dyn Fn(&RawValue) -> Option<ToolInfo> + Send>;
+
+/// What an engine is made of.
+pub struct Settings {
+    /// The armed scenario.
+    pub scenario: Box<dyn Scenario>,
+    /// How tools are classified (C1–C6).
+    pub classify: Classify,
+    /// The upstream time limit (J7).
+    pub upstream_timeout: Duration,
+}
+
+/// Something that happened at one of the wires.
+#[derive(Debug)]
+pub enum Input {
+    /// A client connected; its upstream is being started.
+    ClientConnected {
+        /// Its number, new.
+        connection: ConnectionId,
+        /// `stdio` or `http`.
+        transport: &'static str,
+    },
+    /// A client sent a message.
+    FromClient {
+        /// From where.
+        connection: ConnectionId,
+        /// The text, without a line break at its end.
+        message: String,
+    },
+    /// A client went away.
+    ClientDisconnected {
+        /// Which.
+        connection: ConnectionId,
+    },
+    /// The upstream of a connection runs.
+    UpstreamStarted {
+        /// Whose.
+        connection: ConnectionId,
+        /// Its command line or URL.
+        command: Vec<String>,
+        /// Its process id.
+        pid: Option<u32>,
+    },
+    /// The upstream of a connection sent a message.
+    FromUpstream {
+        /// To where.
+        connection: ConnectionId,
+        /// The text, without a line break at its end.
+        message: String,
+    },
+    /// The upstream of a connection ended, or could not be started.
+    UpstreamEnded {
+        /// Whose.
+        connection: ConnectionId,
+        /// How, for people.
+        how: String,
+        /// The proxy ended it.
+        expected: bool,
+        /// The end of its stderr.
+        stderr: String,
+    },
+    /// Time passed; wanted at [`Engine::next_deadline`].
+    Tick,
+}
+
+/// What is to be done, in this order.
+#[derive(Debug, PartialEq)]
+pub enum Action {
+    /// Put the event into the trace, before anything that follows.
+    Record(Event),
+    /// Send this to a client.
+    ToClient {
+        /// To which.
+        connection: ConnectionId,
+        /// The text, without a line break.
+        message: String,
+    },
+    /// Send this to the upstream of a connection.
+    ToUpstream {
+        /// Whose.
+        connection: ConnectionId,
+        /// The text, without a line break.
+        message: String,
+    },
+}
+
+/// The proxy of one run.
+pub struct Engine {
+    scenario: Box<dyn Scenario>,
+    classify: Classify,
+    upstream_timeout: Duration,
+    classes: HashMap<String, ToolClass>,
+    connections: HashMap<ConnectionId, Connection>,
+    calls: HashMap<CallId, Call>,
+    deadlines: BTreeSet<(Micros, CallId)>,
+    last_call: u64,
+}
+
+#[derive(Default)]
+struct Connection {
+    /// Requests that the upstream has not answered, by the id that the client gave them. A client
+    /// that gives an id twice gets its answers in the order of its requests.
+    pending: HashMap<String, VecDeque<Pending>>,
+    protocol: Option<String>,
+    introduced: bool,
+    upstream_gone: bool,
+}
+
+struct Pending {
+    id: RawJson,
+    kind: PendingKind,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum PendingKind {
+    Introduction,
+    ToolsList,
+    Call(CallId),
+    /// A subscription, which ends with its connection.
+    Endless,
+    Other,
+}
+
+struct Call {
+    connection: ConnectionId,
+    id: RawJson,
+    tool: String,
+    class: ToolClass,
+    arguments: Option<RawJson>,
+    continuation: bool,
+    /// The connection speaks MCP 2026-07-28 or later: results carry a `resultType`.
+    modern: bool,
+    deadline: Micros,
+    state: CallState,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum CallState {
+    Waiting,
+    TimedOut,
+    Cancelled,
+}
+
+impl Call {
+    fn view(&self) -> CallView<'_> {
+        CallView {
+            tool: &self.tool,
+            class: self.class,
+            arguments: self.arguments.as_ref(),
+            continuation: self.continuation,
+        }
+    }
+}
+
+impl Engine {
+    /// An engine for one run.
+    pub fn new(settings: Settings) -> Engine {
+        Engine {
+            scenario: settings.scenario,
+            classify: settings.classify,
+            upstream_timeout: settings.upstream_timeout,
+            classes: HashMap::new(),
+            connections: HashMap::new(),
+            calls: HashMap::new(),
+            deadlines: BTreeSet::new(),
+            last_call: 0,
+        }
+    }
+
+    /// Makes tools known that were listed before any client came.
+    pub fn know_tools(&mut self, tools: Vec<ToolInfo>) -> Action {
+        for tool in &tools {
+            self.classes.insert(tool.tool.clone(), tool.class);
+        }
+        Action::Record(Event::ToolsListed { tools })
+    }
+
+    /// When [`Input::Tick`] is wanted next.
+    pub fn next_deadline(&self) -> Option<Micros> {
+        self.deadlines.first().map(|(at, _)| *at)
+    }
+
+    /// Requests of a connection that its upstream has not answered yet and may still answer.
+    pub fn open_requests(&self, connection: ConnectionId) -> usize {
+        let Some(state) = self.connections.get(&connection) else { return 0 };
+        state.pending.values().flatten().filter(|pending| pending.kind != PendingKind::Endless).count()
+    }
+
+    /// Takes one input and says what is to be done.
+    pub fn handle(&mut self, input: Input, now: Micros) -> Vec<Action> {
+        let mut actions = Vec::with_capacity(4);
+        match input {
+            Input::ClientConnected { connection, transport } => {
+                self.connections.insert(connection, Connection::default());
+                actions.push(Action::Record(Event::ClientConnected {
+                    connection,
+                    transport: transport.to_owned(),
+                }));
+            }
+            Input::FromClient { connection, message } => {
+                self.client_message(connection, message, now, &mut actions);
+            }
+            Input::ClientDisconnected { connection } => {
+                actions.push(Action::Record(Event::ClientDisconnected { connection }));
+            }
+            Input::UpstreamStarted { connection, command, pid } => {
+                actions.push(Action::Record(Event::UpstreamStarted { connection, command, pid }));
+            }
+            Input::FromUpstream { connection, message } => {
+                self.upstream_message(connection, message, &mut actions);
+            }
+            Input::UpstreamEnded { connection, how, expected, stderr } => {
+                actions.push(Action::Record(Event::UpstreamEnded { connection, how, expected, stderr }));
+                self.upstream_ended(connection, &mut actions);
+            }
+            Input::Tick => self.tick(now, &mut actions),
+        }
+        actions
+    }
+
+    fn client_message(
+        &mut self,
+        connection: ConnectionId,
+        message: String,
+        now: Micros,
+        actions: &mut Vec<Action>,
+    ) {
+        if let Some(parts) = batch(&message) {
+            let allowed =
+                self.connections.get(&connection).and_then(|c| c.protocol.as_deref()) == Some(BATCH_VERSION);
+            if !allowed || parts.is_empty() {
+                let reason = "Invalid Request: batches are not supported by this protocol version";
+                refuse(connection, None, -32600, reason, actions);
+                return;
+            }
+            for part in parts {
+                self.one_client_message(connection, part.get().to_owned(), now, actions);
+            }
+            return;
+        }
+        self.one_client_message(connection, message, now, actions);
+    }
+
+    fn one_client_message(
+        &mut self,
+        connection: ConnectionId,
+        message: String,
+        now: Micros,
+        actions: &mut Vec<Action>,
+    ) {
+        let view = match View::parse(&message) {
+            Ok(view) => view,
+            Err(error) => {
+                let text = format!("a message of the client is not JSON-RPC and was refused: {error}");
+                actions.push(Action::Record(Event::Log { kind: LogKind::Proxy, text }));
+                let (code, reason) = match error.classify() {
+                    serde_json::error::Category::Data => (-32600, "Invalid Request"),
+                    _ => (-32700, "Parse error"),
+                };
+                refuse(connection, None, code, reason, actions);
+                return;
+            }
+        };
+        let Some(state) = self.connections.get_mut(&connection) else { return };
+        let modern = introduce_modern(connection, state, &view, actions);
+        let gone = state.upstream_gone;
+        match (view.id, view.method.as_deref()) {
+            (Some(id), Some("tools/call")) => {
+                let id = RawJson::from_raw(id);
+                self.call(connection, id, &view, modern, now, actions, &message);
+            }
+            (None, Some("tools/call")) => {
+                let text =
+                    "a tools/call without an id was dropped: nobody could learn its outcome".to_owned();
+                actions.push(Action::Record(Event::Log { kind: LogKind::Proxy, text }));
+            }
+            (Some(id), Some(_)) if gone => {
+                refuse(connection, Some(id), -32000, "the server is not available", actions);
+            }
+            (Some(id), Some(method)) => {
+                let kind = match method {
+                    "initialize" => {
+                        let params = introduction(view.params);
+                        state.protocol = params.protocol_version.as_deref().map(str::to_owned);
+                        let client = peer(params.client_info, params.protocol_version.as_deref());
+                        state.introduced = true;
+                        actions.push(Action::Record(Event::ClientReady { connection, client }));
+                        PendingKind::Introduction
+                    }
+                    "server/discover" => PendingKind::Introduction,
+                    "tools/list" => {
+                        actions.push(Action::Record(Event::ToolsRequested { connection }));
+                        PendingKind::ToolsList
+                    }
+                    "subscriptions/listen" => PendingKind::Endless,
+                    _ => PendingKind::Other,
+                };
+                let id = RawJson::from_raw(id);
+                state.pending.entry(id_key(id.get())).or_default().push_back(Pending { id, kind });
+                actions.push(Action::ToUpstream { connection, message });
+            }
+            (None, Some("notifications/cancelled")) => {
+                if let Some(call) = self.cancelled_call(connection, view.params) {
+                    actions.push(Action::Record(Event::CallCancelled { call }));
+                }
+                self.pass_on(connection, message, actions);
+            }
+            _ => self.pass_on(connection, message, actions),
+        }
+    }
+
+    fn pass_on(&self, connection: ConnectionId, message: String, actions: &mut Vec<Action>) {
+        if self.connections.get(&connection).is_some_and(|state| !state.upstream_gone) {
+            actions.push(Action::ToUpstream { connection, message });
+        }
+    }
+
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "one message in all its parts; a struct would be made for this call only"
+    )]
+    fn call(
+        &mut self,
+        connection: ConnectionId,
+        id: RawJson,
+        view: &View<'_>,
+        modern: bool,
+        now: Micros,
+        actions: &mut Vec<Action>,
+        message: &str,
+    ) {
+        let params = view.params.and_then(|params| serde_json::from_str::<CallParams<'_>>(params.get()).ok());
+        let Some(params) = params else {
+            refuse(connection, Some(id.raw()), -32602, "Invalid params", actions);
+            return;
+        };
+        self.last_call += 1;
+        let number = CallId(self.last_call);
+        let tool = params.name.into_owned();
+        let class = self.classes.get(&tool).copied().unwrap_or(ToolClass::Unclassified);
+        let call = Call {
+            connection,
+            id,
+            class,
+            arguments: params.arguments.map(RawJson::from_raw),
+            continuation: params.input_responses.is_some() || params.request_state.is_some(),
+            modern,
+            deadline: now + self.upstream_timeout,
+            state: CallState::Waiting,
+            tool,
+        };
+        actions.push(Action::Record(Event::CallReceived {
+            call: number,
+            connection,
+            rpc_id: call.id.clone(),
+            tool: call.tool.clone(),
+            class,
+            arguments: call.arguments.clone(),
+            continuation: call.continuation,
+        }));
+        if self.connections.get(&connection).is_none_or(|state| state.upstream_gone) {
+            tell(number, &call, Told::Unavailable, scenario::unavailable(), false, actions);
+            return;
+        }
+        match self.scenario.on_call(&call.view()) {
+            OnCall::Forward => {}
+            OnCall::ForwardFired => {
+                actions.push(Action::Record(Event::ScenarioFired { call: number, fault: Fault::PassThrough }))
+            }
+            OnCall::Answer(injection) => {
+                inject(number, &call, &injection, actions);
+                return;
+            }
+        }
+        actions.push(Action::Record(Event::CallSent { call: number }));
+        actions.push(Action::ToUpstream { connection, message: message.to_owned() });
+        if let Some(state) = self.connections.get_mut(&connection) {
+            let pending = Pending { id: call.id.clone(), kind: PendingKind::Call(number) };
+            state.pending.entry(id_key(call.id.get())).or_default().push_back(pending);
+        }
+        self.deadlines.insert((call.deadline, number));
+        self.calls.insert(number, call);
+    }
+
+    /// The call that a cancellation is for, where it still waits. A client may cancel a call that
+    /// was answered already (OpenCode does, after every call): that settles nothing.
+    fn cancelled_call(&mut self, connection: ConnectionId, params: Option<&RawValue>) -> Option<CallId> {
+        let params: CancelParams<'_> = serde_json::from_str(params?.get()).ok()?;
+        let key = id_key(params.request_id?.get());
+        let queue = self.connections.get(&connection)?.pending.get(&key)?;
+        for pending in queue {
+            let PendingKind::Call(number) = pending.kind else { continue };
+            let Some(call) = self.calls.get_mut(&number) else { continue };
+            if call.state == CallState::Waiting {
+                call.state = CallState::Cancelled;
+                self.deadlines.remove(&(call.deadline, number));
+                return Some(number);
+            }
+        }
+        None
+    }
+
+    fn upstream_message(&mut self, connection: ConnectionId, message: String, actions: &mut Vec<Action>) {
+        if let Some(parts) = batch(&message) {
+            for part in parts {
+                self.one_upstream_message(connection, part.get().to_owned(), actions);
+            }
+            return;
+        }
+        self.one_upstream_message(connection, message, actions);
+    }
+
+    fn one_upstream_message(&mut self, connection: ConnectionId, message: String, actions: &mut Vec<Action>) {
+        let view = match View::parse(&message) {
+            Ok(view) => view,
+            Err(error) => {
+                let head: String = message.chars().take(200).collect();
+                let text = format!("the upstream wrote something that is not JSON-RPC ({error}): {head}");
+                actions.push(Action::Record(Event::Log { kind: LogKind::Upstream, text }));
+                return;
+            }
+        };
+        let answered = if view.method.is_none() { view.id } else { None };
+        let pending = answered.and_then(|id| self.take_pending(connection, id));
+        match pending.map(|pending| pending.kind) {
+            Some(PendingKind::Call(number)) => self.answered(number, &view, message.as_str(), actions),
+            Some(PendingKind::ToolsList) => {
+                self.listed(&view, actions);
+                actions.push(Action::ToClient { connection, message });
+            }
+            Some(PendingKind::Introduction) => {
+                if view.result.is_some() {
+                    let result = introduction(view.result);
+                    let version = result.protocol_version.as_deref();
+                    if let (Some(state), Some(version)) = (self.connections.get_mut(&connection), version) {
+                        state.protocol = Some(version.to_owned());
+                    }
+                    let server = peer(result.server_info, version);
+                    actions.push(Action::Record(Event::UpstreamReady { connection, server }));
+                }
+                actions.push(Action::ToClient { connection, message });
+            }
+            Some(PendingKind::Other | PendingKind::Endless) | None => {
+                actions.push(Action::ToClient { connection, message })
+            }
+        }
+    }
+
+    fn take_pending(&mut self, connection: ConnectionId, id: &RawValue) -> Option<Pending> {
+        let state = self.connections.get_mut(&connection)?;
+        let key = id_key(id.get());
+        let queue = state.pending.get_mut(&key)?;
+        let pending = queue.pop_front();
+        if queue.is_empty() {
+            state.pending.remove(&key);
+        }
+        pending
+    }
+
+    fn listed(&mut self, view: &View<'_>, actions: &mut Vec<Action>) {
+        let Some(result) = view.result else { return };
+        let Ok(result) = serde_json::from_str::<ToolsResult<'_>>(result.get()) else { return };
+        let tools: Vec<ToolInfo> =
+            result.tools.into_iter().filter_map(|tool| (self.classify)(tool)).collect();
+        actions.push(self.know_tools(tools));
+    }
+
+    fn answered(&mut self, number: CallId, view: &View<'_>, message: &str, actions: &mut Vec<Action>) {
+        let Some(call) = self.calls.remove(&number) else { return };
+        self.deadlines.remove(&(call.deadline, number));
+        let (kind, body) = answer_kind(view);
+        actions.push(Action::Record(Event::UpstreamAnswered {
+            call: number,
+            answer: Answer { kind, body: keep(body) },
+        }));
+        let deliver = Action::ToClient { connection: call.connection, message: message.to_owned() };
+        match call.state {
+            // The agent has been told of a timeout; a second answer to one id would confuse it.
+            CallState::TimedOut => {}
+            // The client is free to ignore it, as it would without a proxy.
+            CallState::Cancelled => actions.push(deliver),
+            CallState::Waiting => match self.scenario.on_answer(&call.view(), kind) {
+                OnAnswer::Deliver => {
+                    let told = match kind {
+                        AnswerKind::Result => Told::Result,
+                        AnswerKind::ErrorResult => Told::ErrorResult,
+                        AnswerKind::ProtocolError => Told::ProtocolError,
+                        AnswerKind::InputRequired => Told::InputRequired,
+                    };
+                    let event = Event::CallAnswered { call: number, told, injected: false, body: None };
+                    actions.push(Action::Record(event));
+                    actions.push(deliver);
+                }
+                OnAnswer::Replace(injection) => inject(number, &call, &injection, actions),
+            },
+        }
+    }
+
+    fn upstream_ended(&mut self, connection: ConnectionId, actions: &mut Vec<Action>) {
+        let Some(state) = self.connections.get_mut(&connection) else { return };
+        if state.upstream_gone {
+            return;
+        }
+        state.upstream_gone = true;
+        let mut pending: Vec<Pending> = std::mem::take(&mut state.pending).into_values().flatten().collect();
+        // The map has no order of its own, and two runs must not differ by it.
+        pending.sort_by(|a, b| (a.kind.number(), a.id.get()).cmp(&(b.kind.number(), b.id.get())));
+        for Pending { id, kind } in pending {
+            let PendingKind::Call(number) = kind else {
+                refuse(connection, Some(id.raw()), -32000, "the connection to the server was lost", actions);
+                continue;
+            };
+            let Some(call) = self.calls.remove(&number) else { continue };
+            self.deadlines.remove(&(call.deadline, number));
+            actions.push(Action::Record(Event::UpstreamLost { call: number }));
+            if call.state == CallState::Waiting {
+                tell(number, &call, Told::ConnectionLost, scenario::connection_lost(), false, actions);
+            }
+        }
+    }
+
+    fn tick(&mut self, now: Micros, actions: &mut Vec<Action>) {
+        while let Some(&(at, number)) = self.deadlines.first() {
+            if at > now {
+                break;
+            }
+            self.deadlines.pop_first();
+            let Some(call) = self.calls.get_mut(&number) else { continue };
+            call.state = CallState::TimedOut;
+            actions.push(Action::Record(Event::UpstreamTimedOut { call: number }));
+            tell(number, call, Told::Timeout, scenario::timeout(), false, actions);
+        }
+    }
+}
+
+impl PendingKind {
+    fn number(self) -> u64 {
+        match self {
+            PendingKind::Call(CallId(number)) => number,
+            _ => 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,227 @@
+//! Where the wires of one run meet: inputs go through the engine one by one, what happened goes
+//! into the trace, and messages go out in the order in which the engine gave them.
+
+use super::engine::{Action, Engine, Input};
+use crate::domain::{ConnectionId, Micros, ToolInfo};
+use crate::trace::{Encoder, Event, Record};
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+use tokio::sync::{Notify, mpsc};
+
+/// Where records go as they are made. Called in the order of the trace, before the message that a
+/// record announces leaves.
+pub trait Sink: Send {
+    /// Takes one record and its line.
+    ///
+    /// # Errors
+    /// Where it cannot be kept. No further message is passed on then.
+    fn put(&mut self, record: &Record, line: &str) -> std::io::Result<()>;
+
+    /// Everything that one input caused was put.
+    ///
+    /// # Errors
+    /// As [`Sink::put`].
+    fn flush(&mut self) -> std::io::Result<()>;
+}
+
+/// The meeting point. Shared by all tasks of a run.
+pub struct Hub {
+    state: Mutex<State>,
+    started: Instant,
+    /// Told when the engine's next deadline may have changed.
+    pub(super) deadline_changed: Notify,
+    /// Told when an upstream answered something or ended.
+    pub(super) answered: Notify,
+    /// Told when the trace can no longer be kept.
+    pub(super) broken: Notify,
+}
+
+struct State {
+    engine: Engine,
+    encoder: Encoder,
+    sink: Box<dyn Sink>,
+    clients: HashMap<ConnectionId, mpsc::UnboundedSender<String>>,
+    upstreams: HashMap<ConnectionId, mpsc::UnboundedSender<String>>,
+    last_connection: u32,
+    failure: Option<std::io::Error>,
+    closed: bool,
+}
+
+impl Hub {
+    /// A hub whose clock starts now.
+    pub fn new(engine: Engine, sink: Box<dyn Sink>) -> Hub {
+        #[expect(clippy::disallowed_methods, reason = "the clock of a trace starts with its hub")]
+        let started = Instant::now();
+        let state = State {
+            engine,
+            encoder: Encoder::default(),
+            sink,
+            clients: HashMap::new(),
+            upstreams: HashMap::new(),
+            last_connection: 0,
+            failure: None,
+            closed: false,
+        };
+        Hub {
+            state: Mutex::new(state),
+            started,
+            deadline_changed: Notify::new(),
+            answered: Notify::new(),
+            broken: Notify::new(),
+        }
+    }
+
+    /// Now, on the clock of the trace.
+    pub fn now(&self) -> Micros {
+        Micros::from_duration(self.started.elapsed())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // A panic elsewhere leaves whole records behind; going on is better than losing the run.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A number for a new connection, and where its messages come out.
+    pub(super) fn connect(&self, transport: &'static str) -> (ConnectionId, mpsc::UnboundedReceiver<String>) {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        let connection = {
+            let mut state = self.lock();
+            state.last_connection += 1;
+            let connection = ConnectionId(state.last_connection);
+            state.clients.insert(connection, sender);
+            connection
+        };
+        self.input(Input::ClientConnected { connection, transport });
+        (connection, receiver)
+    }
+
+    /// Where the messages for the upstream of a connection come out.
+    pub(super) fn attach_upstream(&self, connection: ConnectionId) -> mpsc::UnboundedReceiver<String> {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        self.lock().upstreams.insert(connection, sender);
+        receiver
+    }
+
+    /// Ends the queue to a client: its writer sees the end once it has written everything.
+    pub(super) fn detach_client(&self, connection: ConnectionId) {
+        self.lock().clients.remove(&connection);
+    }
+
+    /// Ends the queue to an upstream: its writer closes the upstream's stdin.
+    pub(super) fn detach_upstream(&self, connection: ConnectionId) {
+        self.lock().upstreams.remove(&connection);
+    }
+
+    /// Takes an input through the engine and does what the engine says.
+    pub fn input(&self, input: Input) {
+        let now = self.now();
+        let mut state = self.lock();
+        let due = state.engine.next_deadline();
+        let answer = matches!(input, Input::FromUpstream { .. } | Input::UpstreamEnded { .. });
+        let actions = state.engine.handle(input, now);
+        state.carry_out(actions, now);
+        let due_changed = due != state.engine.next_deadline();
+        let failed = state.failure.is_some();
+        drop(state);
+        if due_changed {
+            self.deadline_changed.notify_one();
+        }
+        if answer {
+            self.answered.notify_waiters();
+        }
+        if failed {
+            self.broken.notify_one();
+        }
+    }
+
+    /// Makes tools known before a client comes.
+    pub fn know_tools(&self, tools: Vec<ToolInfo>) {
+        let now = self.now();
+        let mut state = self.lock();
+        let action = state.engine.know_tools(tools);
+        state.carry_out(vec![action], now);
+    }
+
+    /// Puts an event that does not come from a wire into the trace.
+    pub fn record(&self, event: Event) {
+        let now = self.now();
+        self.lock().carry_out(vec![Action::Record(event)], now);
+    }
+
+    /// When the engine wants to be woken.
+    pub(super) fn next_deadline(&self) -> Option<Micros> {
+        self.lock().engine.next_deadline()
+    }
+
+    /// Requests of a connection that are open at its upstream.
+    pub(super) fn open_requests(&self, connection: ConnectionId) -> usize {
+        self.lock().engine.open_requests(connection)
+    }
+
+    /// Closes the trace and gives the end of its chain. What comes later is not recorded.
+    ///
+    /// # Errors
+    /// The first failure to keep a record, if there was one.
+    pub fn close(&self) -> std::io::Result<String> {
+        let now = self.now();
+        let mut state = self.lock();
+        state.clients.clear();
+        state.upstreams.clear();
+        if !state.closed {
+            let closing = state.encoder.close(now).map_err(std::io::Error::other);
+            let kept = closing.and_then(|(record, line)| {
+                state.sink.put(&record, &line)?;
+                state.sink.flush()
+            });
+            if let Err(error) = kept {
+                state.failure.get_or_insert(error);
+            }
+            state.closed = true;
+        }
+        match state.failure.take() {
+            Some(error) => Err(error),
+            None => Ok(state.encoder.digest().to_owned()),
+        }
+    }
+}
+
+impl State {
+    fn carry_out(&mut self, actions: Vec<Action>, now: Micros) {
+        if self.closed || self.failure.is_some() {
+            return;
+        }
+        // Records are kept before any message of the same step leaves, and written in one go.
+        let mut messages = Vec::with_capacity(1);
+        let mut kept = Ok(());
+        for action in actions {
+            match action {
+                Action::Record(event) if kept.is_ok() => {
+                    kept = self
+                        .encoder
+                        .encode(now, event)
+                        .map_err(std::io::Error::other)
+                        .and_then(|(record, line)| self.sink.put(&record, &line));
+                }
+                Action::Record(_) => {}
+                message => messages.push(message),
+            }
+        }
+        if let Err(error) = kept.and_then(|()| self.sink.flush()) {
+            self.failure = Some(error);
+            return;
+        }
+        for message in messages {
+            // A receiver that is gone belongs to a connection that has ended.
+            match message {
+                Action::ToClient { connection, message } => {
+                    let _ = self.clients.get(&connection).map(|client| client.send(message));
+                }
+                Action::ToUpstream { connection, message } => {
+                    let _ = self.upstreams.get(&connection).map(|upstream| upstream.send(message));
+                }
+                Action::Record(_) => {}
+            }
+        }
+    }
+}

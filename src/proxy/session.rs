@@ -1,0 +1,360 @@
+//! The proxy of one run with its wires: a listener on loopback, one upstream process for every
+//! connection of a client, the clock that fires deadlines.
+
+use super::engine::Input;
+use super::hub::Hub;
+use super::lines::{self, Line};
+use crate::domain::ConnectionId;
+use crate::trace::{Event, LogKind};
+use crate::upstream::{Ended, Launch, LaunchError, Running, launch};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, BufReader};
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+/// How long open calls may still be answered once a client is gone (R8).
+const OPEN_CALL_GRACE: Duration = Duration::from_secs(2);
+
+/// How the agent reaches the proxy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Front {
+    /// Over stdio, through `nochmal connect ADDRESS`.
+    Stdio,
+    /// Over Streamable HTTP.
+    Http,
+}
+
+/// The proxy of one run.
+pub struct Session {
+    pub(super) hub: Arc<Hub>,
+    pub(super) upstream: Arc<UpstreamSource>,
+    pub(super) ending: CancellationToken,
+    pub(super) tasks: TaskTracker,
+    address: String,
+}
+
+impl Session {
+    /// Starts listening, and starts the first upstream so that a server that cannot start is found
+    /// before the agent is launched.
+    ///
+    /// # Errors
+    /// Where the upstream cannot be started, or no port is to be had.
+    pub async fn start(
+        hub: Hub,
+        upstream: Launch,
+        front: Front,
+        token: String,
+    ) -> Result<Session, SessionError> {
+        let hub = Arc::new(hub);
+        let upstream = Arc::new(UpstreamSource::new(upstream)?);
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.map_err(SessionError::Listen)?;
+        let local = listener.local_addr().map_err(SessionError::Listen)?;
+        let session = Session {
+            address: address(front, local, &token),
+            hub,
+            upstream,
+            ending: CancellationToken::new(),
+            tasks: TaskTracker::new(),
+        };
+        session.tasks.spawn(deadlines(Arc::clone(&session.hub), session.ending.clone()));
+        match front {
+            Front::Stdio => session.accept_stdio(listener, token),
+            Front::Http => super::http::serve(&session, listener, token),
+        }
+        Ok(session)
+    }
+
+    /// What the agent is given: `HOST:PORT/TOKEN` for `nochmal connect`, or a URL.
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// The meeting point of the run's wires.
+    pub fn hub(&self) -> &Arc<Hub> {
+        &self.hub
+    }
+
+    /// Resolves when the first upstream ends before a client came to it, or when the trace can no
+    /// longer be kept: the run cannot be carried out then.
+    pub async fn failed(&self) -> SessionError {
+        tokio::select! {
+            ended = self.upstream.first_ended() => SessionError::UpstreamEnded(ended),
+            () = self.hub.broken.notified() => SessionError::Trace,
+        }
+    }
+
+    fn accept_stdio(&self, listener: TcpListener, token: String) {
+        let hub = Arc::clone(&self.hub);
+        let upstream = Arc::clone(&self.upstream);
+        let ending = self.ending.clone();
+        let tasks = self.tasks.clone();
+        self.tasks.spawn(async move {
+            loop {
+                let accepted = tokio::select! {
+                    accepted = listener.accept() => accepted,
+                    () = ending.cancelled() => return,
+                };
+                let Ok((stream, _)) = accepted else { continue };
+                let _ = stream.set_nodelay(true);
+                let (hub, upstream, ending) = (Arc::clone(&hub), Arc::clone(&upstream), ending.clone());
+                let token = token.clone();
+                tasks.spawn(async move {
+                    let (reader, writer) = stream.into_split();
+                    let mut reader = BufReader::new(reader);
+                    if !greeted(&mut reader, &token).await {
+                        return;
+                    }
+                    serve_lines(hub, upstream, ending, reader, writer).await;
+                });
+            }
+        });
+    }
+
+    /// Ends everything: no further connection, upstreams ended, open calls given a last chance.
+    /// The trace can be closed afterwards.
+    pub async fn end(self) {
+        self.ending.cancel();
+        self.tasks.close();
+        self.tasks.wait().await;
+        self.upstream.end_unused().await;
+    }
+}
+
+fn address(front: Front, local: SocketAddr, token: &str) -> String {
+    match front {
+        Front::Stdio => format!("{local}/{token}"),
+        Front::Http => format!("http://{local}/{token}/mcp"),
+    }
+}
+
+/// Why the proxy of a run could not do its work.
+#[derive(Debug, thiserror::Error)]
+pub enum SessionError {
+    /// The upstream's program.
+    #[error(transparent)]
+    Upstream(#[from] LaunchError),
+    /// The upstream ended before any client came to it.
+    #[error("the upstream ended before the agent came: {}{}", .0.how, stderr_part(&.0.stderr))]
+    UpstreamEnded(Ended),
+    /// No port.
+    #[error("no port on loopback could be opened")]
+    Listen(#[source] std::io::Error),
+    /// The trace's file.
+    #[error("the trace could not be written")]
+    Trace,
+}
+
+/// `; its stderr ends with: …`, where there is any.
+fn stderr_part(stderr: &str) -> String {
+    if stderr.is_empty() { String::new() } else { format!("; its stderr ends with: {stderr}") }
+}
+
+/// The first line of a connection must be the token, so that no other process can come in.
+async fn greeted<R: AsyncRead + Unpin>(reader: &mut BufReader<R>, token: &str) -> bool {
+    let mut line = Vec::new();
+    let greeting = reader.take(token.len() as u64 + 1);
+    let mut greeting = BufReader::with_capacity(1, greeting);
+    let read = tokio::time::timeout(Duration::from_secs(5), greeting.read_until(b'\n', &mut line)).await;
+    matches!(read, Ok(Ok(_))) && line.strip_suffix(b"\n") == Some(token.as_bytes())
+}
+
+/// Serves one client whose messages are lines, until it goes away or the run ends.
+pub(super) async fn serve_lines<R, W>(
+    hub: Arc<Hub>,
+    upstream: Arc<UpstreamSource>,
+    ending: CancellationToken,
+    mut reader: R,
+    writer: W,
+) where
+    R: tokio::io::AsyncBufRead + Unpin + Send + 'static,
+    W: AsyncWrite + Unpin + Send + 'static,
+{
+    let (connection, mut to_client) = hub.connect("stdio");
+    let upstream = start_upstream(&hub, &upstream, connection, &ending);
+    let writing = tokio::spawn(async move { lines::write_all(writer, &mut to_client).await });
+    let mut written = std::pin::pin!(writing);
+    loop {
+        let line = tokio::select! {
+            line = lines::next(&mut reader) => line,
+            () = ending.cancelled() => break,
+            // The client no longer reads.
+            _ = &mut written => break,
+        };
+        match line {
+            Line::Message(message) => hub.input(Input::FromClient { connection, message }),
+            Line::NotText(head) => not_text(&hub, LogKind::Proxy, "the client", &head),
+            Line::End => break,
+        }
+    }
+    hub.input(Input::ClientDisconnected { connection });
+    wait_for_answers(&hub, connection).await;
+    hub.detach_upstream(connection);
+    upstream.await.unwrap_or(());
+    hub.detach_client(connection);
+    if !written.is_finished() {
+        let _ = tokio::time::timeout(Duration::from_millis(500), written).await;
+    }
+}
+
+fn not_text(hub: &Hub, kind: LogKind, who: &str, head: &str) {
+    let text = format!("{who} sent a line that is not UTF-8, which was dropped: {head}");
+    hub.record(Event::Log { kind, text });
+}
+
+/// Gives the open requests of a connection the time that R8 allows.
+pub(super) async fn wait_for_answers(hub: &Hub, connection: ConnectionId) {
+    let all_answered = async {
+        loop {
+            let answered = hub.answered.notified();
+            if hub.open_requests(connection) == 0 {
+                return;
+            }
+            answered.await;
+        }
+    };
+    let _ = tokio::time::timeout(OPEN_CALL_GRACE, all_answered).await;
+}
+
+/// Wakes the engine at its deadlines.
+async fn deadlines(hub: Arc<Hub>, ending: CancellationToken) {
+    loop {
+        let changed = hub.deadline_changed.notified();
+        let due = async {
+            match hub.next_deadline() {
+                Some(at) => tokio::time::sleep((at - hub.now()).as_duration()).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = due => hub.input(Input::Tick),
+            () = changed => {}
+            () = ending.cancelled() => return,
+        }
+    }
+}
+
+/// Starts the upstream of a connection and the tasks around it; the handle resolves when it ended.
+pub(super) fn start_upstream(
+    hub: &Arc<Hub>,
+    source: &Arc<UpstreamSource>,
+    connection: ConnectionId,
+    ending: &CancellationToken,
+) -> tokio::task::JoinHandle<()> {
+    let mut queue = hub.attach_upstream(connection);
+    let hub = Arc::clone(hub);
+    let ending = ending.clone();
+    let source = Arc::clone(source);
+    tokio::spawn(async move {
+        let command = source.launch.command.argv.clone();
+        let mut running = match source.take().await {
+            Ok(running) => running,
+            Err(error) => {
+                let (how, stderr) = (error.to_string(), String::new());
+                hub.input(Input::UpstreamEnded { connection, how, expected: false, stderr });
+                return;
+            }
+        };
+        hub.input(Input::UpstreamStarted { connection, command, pid: running.pid() });
+        let (Some(stdin), Some(stdout)) = (running.take_stdin(), running.take_stdout()) else { return };
+        // Writing ends when the queue does, which closes the upstream's stdin.
+        let writing = tokio::spawn(async move { lines::write_all(stdin, &mut queue).await });
+        let reading = tokio::spawn(read_upstream(Arc::clone(&hub), connection, stdout));
+        let mut writing = std::pin::pin!(writing);
+        let mut reading = std::pin::pin!(reading);
+        let expected = tokio::select! {
+            () = running.wait() => false,
+            result = &mut writing => match result {
+                // The queue ended: we are the ones who end it.
+                Ok(Ok(())) => true,
+                _ => {
+                    running.wait().await;
+                    false
+                }
+            },
+            () = async { ending.cancelled().await; wait_for_answers(&hub, connection).await } => true,
+        };
+        writing.abort();
+        let Ended { how, stderr } = running.end().await;
+        // What it wrote before its end still counts.
+        if tokio::time::timeout(Duration::from_millis(500), &mut reading).await.is_err() {
+            reading.abort();
+        }
+        hub.input(Input::UpstreamEnded { connection, how, expected, stderr });
+    })
+}
+
+async fn read_upstream<R: AsyncRead + Unpin>(hub: Arc<Hub>, connection: ConnectionId, stdout: R) {
+    let mut reader = BufReader::with_capacity(64 * 1024, stdout);
+    loop {
+        match lines::next(&mut reader).await {
+            Line::Message(message) => hub.input(Input::FromUpstream { connection, message }),
+            Line::NotText(head) => not_text(&hub, LogKind::Upstream, "the upstream", &head),
+            Line::End => return,
+        }
+    }
+}
+
+/// Starts upstream processes: the first at once, one more for every further connection.
+pub(super) struct UpstreamSource {
+    pub(super) launch: Launch,
+    /// Asks for the first process; gone once somebody asked.
+    first: Mutex<Option<oneshot::Sender<oneshot::Sender<Running>>>>,
+    /// Says that the first process ended while nobody had asked for it.
+    first_ended: Mutex<Option<oneshot::Receiver<Ended>>>,
+}
+
+impl UpstreamSource {
+    fn new(command: Launch) -> Result<UpstreamSource, LaunchError> {
+        let mut running = launch(&command)?;
+        let (asking, asked) = oneshot::channel::<oneshot::Sender<Running>>();
+        let (ending, ended) = oneshot::channel();
+        tokio::spawn(async move {
+            tokio::select! {
+                asker = asked => if let Ok(asker) = asker {
+                    let _ = asker.send(running);
+                },
+                () = running.wait() => {
+                    let _ = ending.send(running.end().await);
+                }
+            }
+        });
+        let (first, first_ended) = (Mutex::new(Some(asking)), Mutex::new(Some(ended)));
+        Ok(UpstreamSource { launch: command, first, first_ended })
+    }
+
+    async fn take_first(&self) -> Option<Running> {
+        let asking = self.first.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        let (sender, receiver) = oneshot::channel();
+        asking.send(sender).ok()?;
+        receiver.await.ok()
+    }
+
+    async fn take(&self) -> Result<Running, LaunchError> {
+        match self.take_first().await {
+            Some(running) => Ok(running),
+            None => launch(&self.launch),
+        }
+    }
+
+    /// Resolves when the first process ends while it is still unused.
+    async fn first_ended(&self) -> Ended {
+        let ended = self.first_ended.lock().unwrap_or_else(PoisonError::into_inner).take();
+        match ended {
+            Some(ended) => match ended.await {
+                Ok(ended) => ended,
+                Err(_) => std::future::pending().await,
+            },
+            None => std::future::pending().await,
+        }
+    }
+
+    async fn end_unused(&self) {
+        if let Some(running) = self.take_first().await {
+            running.end().await;
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! F4: the first two writes pass unchanged and nothing is deduplicated.
+
+use super::{CallView, Entry, OnCall, Scenario};
+
+pub(super) const ENTRY: Entry = Entry {
+    id: "F4",
+    summary: "the first two writes: nothing is injected, nothing is deduplicated",
+    build: |_| Box::new(F4 { left: 2 }),
+};
+
+struct F4 {
+    left: u8,
+}
+
+impl Scenario for F4 {
+    fn on_call(&mut self, call: &CallView<'_>) -> OnCall {
+        if self.left == 0 || !call.is_new_write() {
+            return OnCall::Forward;
+        }
+        self.left -= 1;
+        OnCall::ForwardFired
+    }
+}

@@ -1,0 +1,25 @@
+//! `matrix.json`: what a results folder is the result of.
+
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// What must be the same for a matrix to be resumed. Version 1.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MatrixRecord {
+    /// Version of this file's format.
+    pub version: u32,
+    /// Version of the program that started the matrix.
+    pub harness_version: String,
+    /// The suite's name.
+    pub suite: String,
+    /// The suite's file, as an absolute path.
+    pub suite_file: PathBuf,
+    /// SHA-256 over the suite, its agents' profiles and the files that it names.
+    pub digest: String,
+    /// `--repeats`, where given.
+    pub repeats: Option<u32>,
+    /// `--filter`, as given.
+    pub filters: Vec<String>,
+    /// When the matrix was started, RFC 3339.
+    pub started_at: String,
+}

@@ -1,0 +1,160 @@
+//! The stored form of a run: one line of `runs.jsonl`. A versioned mirror of
+//! [`crate::domain::RunResult`], so that the domain can change and old results stay readable.
+
+use crate::domain::{
+    AgentFacts, CellId, CellKey, OfferedPatch, ReasonCode, RunId, RunResult, TurnResult, Usage, Verdict,
+};
+use serde::{Deserialize, Serialize};
+
+/// Version of the line format.
+pub const RECORD_VERSION: u32 = 1;
+
+/// One line of `runs.jsonl`, version 1.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunRecord {
+    version: u32,
+    run_id: RunId,
+    cell_id: CellId,
+    cell: CellKey,
+    repeat: u32,
+    verdict: Verdict,
+    reason_code: ReasonCode,
+    reason: String,
+    started_at: String,
+    duration_ms: u64,
+    calls: u64,
+    writes: u64,
+    executions: u64,
+    violations: Vec<String>,
+    observations: Vec<String>,
+    patches: Vec<PatchRecord>,
+    score: Option<u8>,
+    scenario_fired: Option<bool>,
+    usage: Usage,
+    turns: Vec<TurnRecord>,
+    agent: AgentRecord,
+    trace: Option<String>,
+    trace_digest: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct PatchRecord {
+    id: String,
+    trigger: String,
+    text: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct TurnRecord {
+    say: String,
+    reply: Option<String>,
+    duration_ms: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct AgentRecord {
+    exit_code: Option<i32>,
+    signal: Option<i32>,
+    timed_out: bool,
+    leaked: u32,
+    output_dropped: u64,
+    stderr: String,
+    client: Option<String>,
+}
+
+impl RunRecord {
+    /// The version that the line carries.
+    pub fn version(&self) -> u32 {
+        self.version
+    }
+}
+
+impl From<&RunResult> for RunRecord {
+    fn from(run: &RunResult) -> RunRecord {
+        let RunResult {
+            run_id,
+            cell_id,
+            key,
+            repeat,
+            verdict,
+            reason_code,
+            reason,
+            started_at,
+            duration_ms,
+            calls,
+            writes,
+            executions,
+            violations,
+            observations,
+            patches,
+            score,
+            scenario_fired,
+            usage,
+            turns,
+            agent,
+            trace,
+            trace_digest,
+        } = run.clone();
+        let patch = |OfferedPatch { id, trigger, text }| PatchRecord { id, trigger, text };
+        let turn = |TurnResult { say, reply, duration_ms }| TurnRecord { say, reply, duration_ms };
+        let AgentFacts { exit_code, signal, timed_out, leaked, output_dropped, stderr, client } = agent;
+        RunRecord {
+            version: RECORD_VERSION,
+            run_id,
+            cell_id,
+            cell: key,
+            repeat,
+            verdict,
+            reason_code,
+            reason,
+            started_at,
+            duration_ms,
+            calls,
+            writes,
+            executions,
+            violations,
+            observations,
+            patches: patches.into_iter().map(patch).collect(),
+            score,
+            scenario_fired,
+            usage,
+            turns: turns.into_iter().map(turn).collect(),
+            agent: AgentRecord { exit_code, signal, timed_out, leaked, output_dropped, stderr, client },
+            trace,
+            trace_digest,
+        }
+    }
+}
+
+impl From<RunRecord> for RunResult {
+    fn from(record: RunRecord) -> RunResult {
+        let patch = |PatchRecord { id, trigger, text }| OfferedPatch { id, trigger, text };
+        let turn = |TurnRecord { say, reply, duration_ms }| TurnResult { say, reply, duration_ms };
+        let AgentRecord { exit_code, signal, timed_out, leaked, output_dropped, stderr, client } =
+            record.agent;
+        RunResult {
+            run_id: record.run_id,
+            cell_id: record.cell_id,
+            key: record.cell,
+            repeat: record.repeat,
+            verdict: record.verdict,
+            reason_code: record.reason_code,
+            reason: record.reason,
+            started_at: record.started_at,
+            duration_ms: record.duration_ms,
+            calls: record.calls,
+            writes: record.writes,
+            executions: record.executions,
+            violations: record.violations,
+            observations: record.observations,
+            patches: record.patches.into_iter().map(patch).collect(),
+            score: record.score,
+            scenario_fired: record.scenario_fired,
+            usage: record.usage,
+            turns: record.turns.into_iter().map(turn).collect(),
+            agent: AgentFacts { exit_code, signal, timed_out, leaked, output_dropped, stderr, client },
+            trace: record.trace,
+            trace_digest: record.trace_digest,
+        }
+    }
+}
