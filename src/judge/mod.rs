@@ -1,2 +1,58 @@
-//! (being built)
+//! A trace → a verdict, by the rules J1 to J26 (`docs/reference/judging.md`).
+//!
+//! Nothing is known here but the trace: neither the engine that wrote it nor a clock. A PASS
+//! that should be none is the one error that this room may not make, so whatever is not
+//! certain is NOT_TESTED, and a trace that contradicts itself says nothing at all.
+//!
+//! [`Judge`] takes one record after the other; what a record costs does not depend on how many
+//! there were. After each, [`Judge::verdict`] is true, and [`Judge::take_touched`] names the
+//! operations of which something else is to be said than before.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `state.rs`, `history.rs` | records → calls, attempts, operations |
+//! | `fold.rs`, `refresh.rs` | attempts → what is true of an operation |
+//! | `violations/`, `observations/` | one check a file, one table each |
+//! | `verdict.rs`, `score.rs`, `patches.rs` | what follows from it |
+//! | `judgement.rs`, `report_file.rs` | how it is told |
+
+mod fold;
+mod history;
+mod judgement;
+mod keys;
+mod lookalikes;
+mod observations;
+mod operation;
+pub mod patches;
+mod refresh;
+pub mod report_file;
 pub mod respelling;
+mod score;
+mod sender;
+mod state;
+mod verdict;
+mod violations;
+mod words;
+
+#[cfg(test)]
+mod tests;
+
+pub use history::Inconsistency;
+pub use judgement::{
+    Calls, Coverage, Duplicate, Judgement, KeyState, KeySummary, KeyUse, Observation, Operation,
+    OperationParts, RetryAfter, Violation,
+};
+pub use score::{Score, Tally};
+pub use sender::{Sender, SentBy};
+pub use state::Judge;
+
+use crate::trace::Record;
+
+/// Judges a whole trace.
+pub fn judge(records: &[Record]) -> Judgement {
+    let mut judge = Judge::new();
+    for record in records {
+        judge.observe(record);
+    }
+    judge.judgement()
+}

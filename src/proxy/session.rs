@@ -220,7 +220,7 @@ pub(super) async fn wait_for_answers(hub: &Hub, connection: ConnectionId) {
 }
 
 /// Wakes the engine at its deadlines.
-async fn deadlines(hub: Arc<Hub>, ending: CancellationToken) {
+pub(super) async fn deadlines(hub: Arc<Hub>, ending: CancellationToken) {
     loop {
         let changed = hub.deadline_changed.notified();
         let due = async {
@@ -308,7 +308,7 @@ pub(super) struct UpstreamSource {
 }
 
 impl UpstreamSource {
-    fn new(command: Launch) -> Result<UpstreamSource, LaunchError> {
+    pub(super) fn new(command: Launch) -> Result<UpstreamSource, LaunchError> {
         let mut running = launch(&command)?;
         let (asking, asked) = oneshot::channel::<oneshot::Sender<Running>>();
         let (ending, ended) = oneshot::channel();
@@ -352,7 +352,7 @@ impl UpstreamSource {
         }
     }
 
-    async fn end_unused(&self) {
+    pub(super) async fn end_unused(&self) {
         if let Some(running) = self.take_first().await {
             running.end().await;
         }

@@ -5,10 +5,10 @@
 //! |---|---|
 //! | prompts, what the user says | `vars` of the suite; `run.id`, `run.repeat`, `run.seed`; `model` |
 //! | upstream commands and environment | `vars`; all of `run` |
-//! | an agent's files, commands and environment | `nochmal`, `model`, `prompt.system`, `prompt.user`, `session`, all of `run` and `mcp`; `say` in `next` |
+//! | an agent's files, commands and environment | `nochmal`, `profile.dir`, `model`, `prompt.system`, `prompt.user`, `session`, all of `run` and `mcp`; `say` in `next` |
 //!
 //! `run` has `id`, `repeat`, `seed`, `dir` and `home`; `mcp` has `name`, `url` (HTTP),
-//! `command` and `args` (stdio). `nochmal` is the path of this program. `prompt.system` is the
+//! `command` and `args` (stdio). `nochmal` is the path of this program, `profile.dir` the folder of the profile's file. `prompt.system` is the
 //! empty text where there is none, and holds the patch already. A name that does not exist is an
 //! error: a prompt with a hole in it measures nothing.
 
@@ -140,6 +140,7 @@ impl Names {
             let prompt = [("system", text("system")), ("user", text("user"))];
             values.insert("prompt".to_owned(), map(prompt));
             values.insert("nochmal".to_owned(), text("nochmal"));
+            values.insert("profile".to_owned(), map([("dir", text("/agents"))]));
             values.insert("session".to_owned(), text("0b7e0c5e-6f0c-4c0e-8a52-6d5f3b0f2a11"));
         }
         if place != Place::Upstream {
@@ -154,7 +155,7 @@ impl Names {
 
     /// Names that the user cannot give to a variable, since they mean something already.
     pub fn reserved() -> &'static [&'static str] {
-        &["run", "model", "mcp", "prompt", "say", "session", "nochmal"]
+        &["run", "model", "mcp", "prompt", "say", "session", "nochmal", "profile"]
     }
 
     fn has(&self, dotted: &str) -> bool {

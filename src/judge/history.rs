@@ -1,0 +1,217 @@
+//! What a trace says of one call and of one attempt (J4–J9), without any rule of judgement.
+
+use super::sender::Sender;
+use crate::domain::{CallId, ConnectionId, Micros};
+use crate::trace::{AnswerKind, Told};
+
+/// Why a trace says nothing of a run: it contradicts itself.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Inconsistency {
+    /// The first record is not [`crate::trace::Event::Started`], or there is none.
+    #[error("it does not begin with the settings of the run")]
+    NotStarted,
+    /// A second set of settings.
+    #[error("the settings of the run stand in it twice")]
+    StartedTwice,
+    /// Written by another version of this program.
+    #[error("it has version {0}, which this program does not know")]
+    UnknownVersion(u32),
+    /// A record is missing, or stands twice.
+    #[error("record {wanted} is missing, {found} stands in its place")]
+    Gap {
+        /// The number that should follow.
+        wanted: u64,
+        /// The number that does.
+        found: u64,
+    },
+    /// Time runs backwards.
+    #[error("record {0} is older than the one before it")]
+    Backwards(u64),
+    /// Something follows the end, or the end counts wrongly.
+    #[error("its end does not fit: {0} records are counted there")]
+    End(u64),
+    /// The calls are not numbered one after the other.
+    #[error("call {found} arrived where call {wanted} should have")]
+    CallNumber {
+        /// The number that should follow.
+        wanted: u64,
+        /// The number that does.
+        found: u64,
+    },
+    /// Something is told of a call that never arrived.
+    #[error("call {0} never arrived, but {1}")]
+    UnknownCall(u64, &'static str),
+    /// Something is told of a call that cannot be true.
+    #[error("call {0} {1}")]
+    Impossible(u64, &'static str),
+}
+
+/// A place in the trace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Stamp {
+    /// Number of the record: decides what came first, also within one microsecond.
+    pub seq: u64,
+    /// When.
+    pub at: Micros,
+}
+
+/// What a call is to the judge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Role {
+    /// A leg of an attempt of a write.
+    Write { operation: usize, attempt: usize },
+    /// A read.
+    Read,
+    /// Neither is known.
+    Unclassified,
+}
+
+/// One `tools/call`.
+#[derive(Debug, Clone)]
+pub(super) struct Call {
+    pub role: Role,
+    pub tool: usize,
+    pub connection: ConnectionId,
+    pub received: Stamp,
+    pub sent: bool,
+    pub fired: bool,
+    pub answer: Option<AnswerKind>,
+    pub timed_out: bool,
+    pub lost: bool,
+    pub cancelled: Option<Stamp>,
+    pub told: Option<(Told, Stamp)>,
+    pub injected: bool,
+    /// The connection of its client had ended before the answer came.
+    pub unseen: bool,
+}
+
+impl Call {
+    /// A call that has just arrived.
+    pub fn new(role: Role, tool: usize, connection: ConnectionId, received: Stamp) -> Call {
+        Call {
+            role,
+            tool,
+            connection,
+            received,
+            sent: false,
+            fired: false,
+            answer: None,
+            timed_out: false,
+            lost: false,
+            cancelled: None,
+            told: None,
+            injected: false,
+            unseen: false,
+        }
+    }
+
+    /// When the agent no longer waited: it was answered, or had given up itself.
+    pub fn settled(&self) -> Option<Stamp> {
+        match (self.told, self.cancelled) {
+            (Some((_, told)), Some(cancelled)) if cancelled.seq < told.seq => Some(cancelled),
+            (Some((_, told)), _) => Some(told),
+            (None, cancelled) => cancelled,
+        }
+    }
+
+    /// When the agent was told of a timeout. An agent that cancels has a time limit of its own.
+    pub fn timeout_told(&self) -> Option<Stamp> {
+        match (self.told, self.cancelled) {
+            (_, Some(cancelled)) => Some(cancelled),
+            (Some((Told::Timeout, told)), None) => Some(told),
+            _ => None,
+        }
+    }
+
+    /// Whether nothing more can be learned of it.
+    fn is_final(&self) -> bool {
+        self.settled().is_some() && (!self.sent || self.answer.is_some() || self.lost)
+    }
+
+    /// Checks what the agent is told against what happened upstream.
+    pub fn contradiction(&self, told: Told, injected: bool) -> Option<&'static str> {
+        if self.told.is_some() {
+            return Some("was answered twice");
+        }
+        if injected {
+            return (!self.fired).then_some("got an answer of a scenario that had not fired on it");
+        }
+        let fits = match told {
+            Told::Result => self.answer == Some(AnswerKind::Result),
+            Told::ErrorResult => self.answer == Some(AnswerKind::ErrorResult),
+            Told::ProtocolError => self.answer == Some(AnswerKind::ProtocolError),
+            Told::InputRequired => self.answer == Some(AnswerKind::InputRequired),
+            Told::Timeout => self.timed_out,
+            Told::ConnectionLost => self.lost,
+            Told::Unavailable => !self.sent,
+            Told::RateLimited { .. } | Told::Malformed | Told::ServerError => false,
+        };
+        (!fits).then_some("got an answer that does not fit what happened upstream")
+    }
+}
+
+/// Whether an agent that is told this sees a failure.
+pub(super) fn is_failure(told: Told) -> bool {
+    !matches!(told, Told::Result | Told::InputRequired)
+}
+
+/// What became of an attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// J4.
+    Executed,
+    /// J5.
+    Rejected,
+    /// J6, or answered with `UPSTREAM_UNAVAILABLE` (J7).
+    NotSent,
+    /// J7, J8, and J9 until it is continued.
+    Unknown,
+}
+
+/// One attempt of an operation: a call, and the calls that continue it (J9).
+#[derive(Debug, Clone)]
+pub(super) struct Attempt {
+    /// The call that counts now.
+    pub current: usize,
+    /// The first call.
+    pub received: Stamp,
+    /// The upstream asked for input, and nobody has given it.
+    pub waiting: bool,
+    /// The agent saw it fail.
+    pub failed: bool,
+    /// The scenario answered it.
+    pub injected: bool,
+    /// Latest successful read that the agent had seen before: the place where that was sent.
+    pub read_before: u64,
+    /// Which of the operation's keys it carries.
+    pub key: Option<usize>,
+    /// Its JSON-RPC id, in canonical form.
+    pub rpc_id: String,
+    /// Who sent it, where it is not the first.
+    pub sender: Option<Sender>,
+}
+
+impl Attempt {
+    pub fn outcome(&self, call: &Call) -> Outcome {
+        if self.waiting {
+            return Outcome::Unknown;
+        }
+        match call.answer {
+            Some(AnswerKind::Result) => Outcome::Executed,
+            Some(AnswerKind::ErrorResult) => Outcome::Rejected,
+            Some(AnswerKind::ProtocolError | AnswerKind::InputRequired) => Outcome::Unknown,
+            None if !call.sent && call.told.is_some() => Outcome::NotSent,
+            None => Outcome::Unknown,
+        }
+    }
+
+    /// Whether nothing more can be learned of it.
+    pub fn is_final(&self, call: &Call) -> bool {
+        !self.waiting && call.is_final()
+    }
+}
+
+/// The number of a call as an index.
+pub(super) fn index(call: CallId) -> Option<usize> {
+    usize::try_from(call.0).ok()?.checked_sub(1)
+}
