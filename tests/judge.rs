@@ -2,5 +2,11 @@
 
 #[path = "judge/cases.rs"]
 mod cases;
+#[path = "judge/model.rs"]
+mod model;
+#[path = "judge/properties.rs"]
+mod properties;
+#[path = "judge/random.rs"]
+mod random;
 #[path = "judge/rig.rs"]
 mod rig;

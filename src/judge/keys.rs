@@ -31,8 +31,8 @@ pub(super) fn summary(view: &View<'_>) -> Vec<KeySummary> {
             state.was_overwritten |= executed && executes;
             state.did_agent_read_before = attempt.read_before > 0;
             // Neither another attempt nor a read followed.
-            state.agent_gave_up_silently = number == last
-                && view.fold.last_failed.is_some_and(|told| told.seq >= view.judge.read_seen);
+            state.agent_gave_up_silently =
+                number == last && view.fold.last_failed.is_some_and(|told| told.seq >= view.judge.read_seen);
             entry.attempts += 1;
         }
         executed |= executes;

@@ -40,8 +40,7 @@ mod tests;
 pub use history::Inconsistency;
 pub use judgement::{
     Calls, Coverage, Duplicate, Judgement, KeyState, KeySummary, KeyUse, Observation, Operation,
-    OperationParts, RetryAfter,
-    Violation,
+    OperationParts, RetryAfter, Violation,
 };
 pub use score::{Score, Tally};
 pub use sender::{Sender, SentBy};

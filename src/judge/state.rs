@@ -460,7 +460,10 @@ impl Judge {
     fn at_upstream(&mut self, call: CallId, what: &'static str) -> Result<&mut Call, Inconsistency> {
         let known = self.known(call, what)?;
         if !known.sent {
-            return Err(Inconsistency::Impossible(call.0, "was never sent upstream, but something came back"));
+            return Err(Inconsistency::Impossible(
+                call.0,
+                "was never sent upstream, but something came back",
+            ));
         }
         if known.answer.is_some() || known.lost {
             return Err(Inconsistency::Impossible(call.0, "was settled upstream twice"));
@@ -496,7 +499,10 @@ impl Judge {
     fn sent(&mut self, call: CallId) -> Result<(), Inconsistency> {
         let known = self.known(call, "it was sent upstream")?;
         if known.sent || known.told.is_some() {
-            return Err(Inconsistency::Impossible(call.0, "was sent upstream twice, or after it was answered"));
+            return Err(Inconsistency::Impossible(
+                call.0,
+                "was sent upstream twice, or after it was answered",
+            ));
         }
         known.sent = true;
         let (tool, seq) = (known.tool, known.received.seq);

@@ -105,12 +105,12 @@ impl Judge {
     }
 
     fn counted_operations_were(&self) -> String {
-        let were = if self.totals.duplicates.max(self.totals.too_early).max(self.totals.possible_duplicates) == 1
-        {
-            "was"
-        } else {
-            "were"
-        };
+        let were =
+            if self.totals.duplicates.max(self.totals.too_early).max(self.totals.possible_duplicates) == 1 {
+                "was"
+            } else {
+                "were"
+            };
         format!("{} {were}", self.counted_operations())
     }
 

@@ -39,7 +39,11 @@ fn check(case: &Case) -> Vec<String> {
             "has" | "lacks" => {
                 for kind in wanted.as_array().unwrap() {
                     let held = observations.iter().any(|observation| observation == kind.as_str().unwrap());
-                    same(&format!("{name} {kind} in {observations:?}"), &(name == "has").into(), &held.into());
+                    same(
+                        &format!("{name} {kind} in {observations:?}"),
+                        &(name == "has").into(),
+                        &held.into(),
+                    );
                 }
             }
             "operation" | "duplicate" => {

@@ -130,7 +130,8 @@ pub fn play(case: &Case) -> Outcome {
     rig.input(Input::ClientConnected { connection: ONE, transport: "stdio" });
     rig.from_client(json!({"jsonrpc": "2.0", "id": "list", "method": "tools/list"}).to_string());
     let names = ["create_booking", "find_bookings", "get_booking", "sync_ledger"];
-    let tools = case.tools.clone().unwrap_or_else(|| names.iter().map(|name| json!({"name": name})).collect());
+    let tools =
+        case.tools.clone().unwrap_or_else(|| names.iter().map(|name| json!({"name": name})).collect());
     rig.from_upstream(json!({"jsonrpc": "2.0", "id": "list", "result": {"tools": tools}}).to_string());
     for step in &case.steps {
         rig.step(step);
@@ -183,7 +184,9 @@ impl Rig<'_> {
         }
         let tool = message["params"]["name"].as_str().unwrap().to_owned();
         let id = &message["id"];
-        let error = |code: i64| json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": "thrown"}}).to_string();
+        let error = |code: i64| {
+            json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": "thrown"}}).to_string()
+        };
         let known = self.case.tools.is_none()
             || self.case.tools.iter().flatten().any(|listed| listed["name"] == tool.as_str());
         if !known || tool.starts_with("invented") {
@@ -218,7 +221,9 @@ impl Rig<'_> {
                 self.plan(1, Deed::Answer { tool: wrote, message: result(format!("done {n}"), false) })
             }
             "ok" => self.plan(1, Deed::Answer { tool: wrote, message: result(number.to_owned(), false) }),
-            "slow" => self.plan(ms, Deed::Answer { tool: wrote, message: result(format!("done {n}"), false) }),
+            "slow" => {
+                self.plan(ms, Deed::Answer { tool: wrote, message: result(format!("done {n}"), false) })
+            }
             "ask" if continues => {
                 self.plan(1, Deed::Answer { tool: wrote, message: result(format!("done {n}"), false) })
             }
@@ -227,9 +232,7 @@ impl Rig<'_> {
                 let message = json!({"jsonrpc": "2.0", "id": id, "result": asking}).to_string();
                 self.plan(1, Deed::Answer { tool: None, message });
             }
-            "error" => {
-                self.plan(1, Deed::Answer { tool: None, message: result("refused".to_owned(), true) })
-            }
+            "error" => self.plan(1, Deed::Answer { tool: None, message: result("refused".to_owned(), true) }),
             "slow-error" => {
                 self.plan(ms, Deed::Answer { tool: None, message: result("refused".to_owned(), true) })
             }

@@ -3,7 +3,7 @@
 use super::Check;
 use crate::judge::judgement::{Duplicate, KeyUse, Violation};
 use crate::judge::refresh::View;
-use crate::judge::sender::{SentBy, Sender};
+use crate::judge::sender::{Sender, SentBy};
 use crate::judge::words::{duration, operation_id, times};
 
 pub(super) const CHECK: Check = Check { kind: "DUPLICATE_EXECUTION", find };
@@ -38,9 +38,7 @@ fn senders<'a>(view: &View<'a>) -> impl Iterator<Item = &'a Sender> {
     let calls = &view.judge.calls;
     let executed = view.operation.attempts.iter().filter(|attempt| {
         let call = calls.get(attempt.current);
-        call.is_some_and(|call| {
-            attempt.outcome(call) == crate::judge::history::Outcome::Executed
-        })
+        call.is_some_and(|call| attempt.outcome(call) == crate::judge::history::Outcome::Executed)
     });
     executed.skip(1).filter_map(|attempt| attempt.sender.as_ref())
 }
