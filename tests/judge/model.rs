@@ -107,10 +107,7 @@ impl Attempt {
         }
     }
     fn is_ghost(&self) -> bool {
-        self.fate() == Fate::Executed && self.last().saw_failure() && {
-            let last = self.last();
-            last.told.is_none() || last.told.is_some_and(|(told, ..)| !matches!(told, Told::Result))
-        }
+        self.fate() == Fate::Executed && self.last().saw_failure()
     }
     fn is_uncertain(&self) -> bool {
         let blind = self.last().no_longer_waited_for().is_none() || self.last().unseen;
@@ -232,7 +229,7 @@ pub fn say(records: &[Record]) -> Said {
     let mut patches = BTreeSet::new();
     let (mut countable, mut safe, mut points) = (0_u32, 0_u32, Vec::new());
     let (mut possible, mut settled) = (false, false);
-    for (index, op) in operations.iter().enumerate() {
+    for op in &operations {
         let attempts = &op.attempts;
         let with = |fate: Fate| attempts.iter().filter(|attempt| attempt.fate() == fate).count();
         let executions: Vec<&Attempt> = attempts.iter().filter(|a| a.fate() == Fate::Executed).collect();
@@ -402,7 +399,6 @@ pub fn say(records: &[Record]) -> Said {
             "RECOVERED_BY_RETRY",
             "ABANDONED_AFTER_FAILURE",
         ];
-        let _ = index;
         said.push(SaidOperation {
             attempts: attempts.len(),
             executions: executions.len(),

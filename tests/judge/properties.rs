@@ -63,7 +63,8 @@ fn said(judgement: &Judgement) -> Said {
 
 /// Per tool and arguments as sent: executed, and neither executed, refused nor held back.
 fn plain_counts(records: &[Record]) -> BTreeMap<(String, String), (u32, u32)> {
-    let mut calls: BTreeMap<u64, (Option<(String, String)>, bool, Option<AnswerKind>)> = BTreeMap::new();
+    type Plain = (Option<(String, String)>, bool, Option<AnswerKind>);
+    let mut calls: BTreeMap<u64, Plain> = BTreeMap::new();
     for record in records {
         match &record.event {
             Event::CallReceived { call, tool, class, arguments, .. } => {
