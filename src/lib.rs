@@ -14,6 +14,7 @@
 //! | [`stats`] | intervals, differences, tests |
 //! | [`report`] | results → bytes, one file per format |
 //! | ― | above: pure. Below: I/O |
+//! | [`process`] | process trees: what is started is ended, with all that it started |
 //! | [`proxy`] | the engine (pure) and the transports around it |
 //! | [`upstream`] | reaching a server; the built-in servers and their ledgers |
 //! | [`agent`] | launching agents, the conversation, process trees |
@@ -28,6 +29,7 @@ pub mod cli;
 pub mod domain;
 pub mod harness;
 pub mod judge;
+pub mod process;
 pub mod progress;
 pub mod proxy;
 pub mod report;

@@ -1,8 +1,148 @@
-//! The command line: clap types, one file per subcommand.
+//! The command line: clap types, one file per subcommand. Only this room and `progress` write to
+//! stdout and stderr.
 
+pub mod agent;
+pub mod exit;
+pub mod model;
+mod proxy;
+mod run;
+mod signals;
+pub mod upstream;
+
+use clap::{Parser, Subcommand};
+use std::io::Write;
 use std::process::ExitCode;
+
+/// Measures what an agent does when a write times out and the user says "bitte nochmal".
+#[derive(Debug, Parser)]
+#[command(version, about, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run the built-in agent alone
+    Agent(agent::AgentArgs),
+    /// Offer the scripted models over HTTP, as an OpenAI-compatible endpoint
+    Model(model::ModelArgs),
+    /// Run suites: every cell, as often as the suite says
+    Run(run::RunArgs),
+    /// Put the proxy before one MCP server, for one agent on stdin and stdout
+    Proxy(proxy::ProxyArgs),
+    /// Run a built-in upstream alone, on stdin and stdout
+    #[command(subcommand)]
+    Upstream(upstream::UpstreamArgs),
+    /// Carry stdin and stdout to the proxy of a run; agents start this as their MCP server
+    #[command(hide = true)]
+    Connect {
+        /// HOST:PORT/TOKEN
+        address: String,
+    },
+    /// The watchdog that ends process trees when the runner was killed
+    #[command(hide = true, name = crate::process::watchdog::SUBCOMMAND)]
+    Reap,
+}
+
+/// Why a command failed, and its exit code.
+#[derive(Debug)]
+pub struct Failure {
+    code: u8,
+    message: String,
+}
+
+impl Failure {
+    /// What was given cannot be used.
+    fn input(error: impl std::error::Error) -> Failure {
+        Failure { code: exit::BAD_INPUT, message: chain(&error) }
+    }
+
+    /// Everything else.
+    fn internal(error: impl std::error::Error) -> Failure {
+        Failure::coded(exit::FAILED, error)
+    }
+
+    fn coded(code: u8, error: impl std::error::Error) -> Failure {
+        Failure { code, message: chain(&error) }
+    }
+
+    fn said(code: u8, message: impl Into<String>) -> Failure {
+        Failure { code, message: message.into() }
+    }
+}
+
+/// An error with everything that led to it, in one text.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let words = cause.to_string();
+        // Some errors already say what their source says.
+        if !text.contains(&words) {
+            text.push_str(": ");
+            text.push_str(&words);
+        }
+        source = cause.source();
+    }
+    text
+}
 
 /// Reads the arguments, does what they say, and gives the exit code.
 pub fn main() -> ExitCode {
-    ExitCode::from(2)
+    let filter = tracing_subscriber::EnvFilter::try_from_env("NOCHMAL_LOG")
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn"));
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    let arguments: Vec<String> = std::env::args().collect();
+    let command = match parse(&arguments) {
+        Ok(command) => command,
+        Err(code) => return code,
+    };
+    let result = match command {
+        Command::Agent(args) => agent::run(&args).map_err(|error| Failure::coded(error.exit_code(), error)),
+        Command::Model(args) => model::run(&args).map_err(|error| Failure::coded(error.exit_code(), error)),
+        Command::Run(args) => run::run(args),
+        Command::Proxy(args) => proxy::run(args, &arguments),
+        Command::Upstream(args) => upstream::run(&args).map_err(Failure::internal),
+        Command::Connect { address } => match crate::proxy::connect::run(&address) {
+            Ok(()) => Ok(exit::OK),
+            Err(error) => Err(Failure::internal(error)),
+        },
+        Command::Reap => {
+            let left = crate::process::watchdog::watch(std::io::stdin().lock());
+            Ok(if left == 0 { exit::OK } else { exit::FAILED })
+        }
+    };
+    match result {
+        Ok(code) => ExitCode::from(code),
+        Err(failure) => told(&failure),
+    }
+}
+
+fn told(failure: &Failure) -> ExitCode {
+    let Failure { code, message } = failure;
+    let prefix = if message.starts_with("error") { "" } else { "error: " };
+    let _ = writeln!(std::io::stderr(), "{prefix}{}", message.trim_end());
+    ExitCode::from(*code)
+}
+
+/// Reads the arguments. What is wrong with those of `proxy` is told in its report file too (R6).
+fn parse(arguments: &[String]) -> Result<Command, ExitCode> {
+    let is_proxy = arguments.get(1).is_some_and(|word| word == "proxy");
+    if is_proxy && let Some(reason) = proxy::forgotten_value(arguments) {
+        return Err(told(&proxy::bad_arguments(arguments, &reason)));
+    }
+    Cli::try_parse_from(arguments).map(|cli| cli.command).map_err(|error| {
+        let _ = error.print();
+        if !error.use_stderr() {
+            return ExitCode::from(exit::OK);
+        }
+        if is_proxy {
+            let failure = proxy::bad_arguments(arguments, &error.kind().to_string());
+            if failure.message != error.kind().to_string() {
+                return told(&failure);
+            }
+        }
+        ExitCode::from(exit::BAD_INPUT)
+    })
 }

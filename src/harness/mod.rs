@@ -1,1 +1,19 @@
-//! (being built)
+//! The built-in agent: a model, a history, tools, and a loop over them.
+//!
+//! Each part can be exchanged for another. [`message`] are the vendor-neutral words; a
+//! [`model::Model`] answers them, [`provider`] opens one by name; [`tools::Tools`] carries out
+//! what a model asks for, [`mcp`] does so over MCP; [`turn`] is the loop. [`script`] are models
+//! that need no network, [`endpoint`] offers them to other agents over HTTP.
+//!
+//! Invariant: nothing here sends a tool call again. A call that failed or timed out goes back
+//! to the model as a result, and only the model can ask for another.
+
+pub mod endpoint;
+pub mod mcp;
+pub mod message;
+pub mod model;
+pub mod provider;
+pub mod script;
+pub mod session;
+pub mod tools;
+pub mod turn;

@@ -4,18 +4,16 @@
 //! What the proxy remembers of a run belongs to the run, not to a connection: some agents start
 //! their server anew for every call.
 
-use super::message::{
-    CallParams, CallResult, CancelParams, Introduction, MetaParams, ToolsResult, View, batch,
-};
+mod words;
+
+use super::message::{CallParams, CancelParams, ToolsResult, View, batch};
 use crate::domain::{CallId, ConnectionId, Micros, RawJson, ToolClass, ToolInfo};
-use crate::scenario::{self, CallView, Injection, OnAnswer, OnCall, Scenario};
-use crate::trace::{Answer, AnswerKind, Body, Event, LogKind, Peer, Told};
+use crate::scenario::{self, CallView, OnAnswer, OnCall, Scenario};
+use crate::trace::{Answer, AnswerKind, Event, Fault, LogKind, Told};
 use serde_json::value::RawValue;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::time::Duration;
-
-/// Answers longer than this are kept in the trace by length and digest only, in bytes.
-const BODY_KEPT: usize = 64 * 1024;
+use words::{answer_kind, id_key, inject, introduce_modern, introduction, keep, peer, refuse, tell};
 
 /// The only version of MCP that has batches (R9).
 const BATCH_VERSION: &str = "2025-03-26";
@@ -221,7 +219,7 @@ impl Engine {
                 }));
             }
             Input::FromClient { connection, message } => {
-                self.from_client(connection, message, now, &mut actions);
+                self.client_message(connection, message, now, &mut actions);
             }
             Input::ClientDisconnected { connection } => {
                 actions.push(Action::Record(Event::ClientDisconnected { connection }));
@@ -230,7 +228,7 @@ impl Engine {
                 actions.push(Action::Record(Event::UpstreamStarted { connection, command, pid }));
             }
             Input::FromUpstream { connection, message } => {
-                self.from_upstream(connection, message, &mut actions);
+                self.upstream_message(connection, message, &mut actions);
             }
             Input::UpstreamEnded { connection, how, expected, stderr } => {
                 actions.push(Action::Record(Event::UpstreamEnded { connection, how, expected, stderr }));
@@ -241,7 +239,7 @@ impl Engine {
         actions
     }
 
-    fn from_client(
+    fn client_message(
         &mut self,
         connection: ConnectionId,
         message: String,
@@ -257,14 +255,14 @@ impl Engine {
                 return;
             }
             for part in parts {
-                self.one_from_client(connection, part.get().to_owned(), now, actions);
+                self.one_client_message(connection, part.get().to_owned(), now, actions);
             }
             return;
         }
-        self.one_from_client(connection, message, now, actions);
+        self.one_client_message(connection, message, now, actions);
     }
 
-    fn one_from_client(
+    fn one_client_message(
         &mut self,
         connection: ConnectionId,
         message: String,
@@ -387,10 +385,9 @@ impl Engine {
         }
         match self.scenario.on_call(&call.view()) {
             OnCall::Forward => {}
-            OnCall::ForwardFired => actions.push(Action::Record(Event::ScenarioFired {
-                call: number,
-                fault: crate::trace::Fault::PassThrough,
-            })),
+            OnCall::ForwardFired => {
+                actions.push(Action::Record(Event::ScenarioFired { call: number, fault: Fault::PassThrough }))
+            }
             OnCall::Answer(injection) => {
                 inject(number, &call, &injection, actions);
                 return;
@@ -424,17 +421,17 @@ impl Engine {
         None
     }
 
-    fn from_upstream(&mut self, connection: ConnectionId, message: String, actions: &mut Vec<Action>) {
+    fn upstream_message(&mut self, connection: ConnectionId, message: String, actions: &mut Vec<Action>) {
         if let Some(parts) = batch(&message) {
             for part in parts {
-                self.one_from_upstream(connection, part.get().to_owned(), actions);
+                self.one_upstream_message(connection, part.get().to_owned(), actions);
             }
             return;
         }
-        self.one_from_upstream(connection, message, actions);
+        self.one_upstream_message(connection, message, actions);
     }
 
-    fn one_from_upstream(&mut self, connection: ConnectionId, message: String, actions: &mut Vec<Action>) {
+    fn one_upstream_message(&mut self, connection: ConnectionId, message: String, actions: &mut Vec<Action>) {
         let view = match View::parse(&message) {
             Ok(view) => view,
             Err(error) => {
@@ -564,106 +561,6 @@ impl PendingKind {
             _ => 0,
         }
     }
-}
-
-/// Records that the scenario struck and tells the agent what it says (J13).
-fn inject(number: CallId, call: &Call, injection: &Injection, actions: &mut Vec<Action>) {
-    actions.push(Action::Record(Event::ScenarioFired { call: number, fault: injection.fault }));
-    tell(number, call, injection.told, &injection.text, true, actions);
-}
-
-fn tell(number: CallId, call: &Call, told: Told, text: &str, injected: bool, actions: &mut Vec<Action>) {
-    let result = scenario::error_result(text, call.modern);
-    let message = format!(r#"{{"jsonrpc":"2.0","id":{},"result":{}}}"#, call.id, result);
-    let body = Some(keep(result.raw()));
-    actions.push(Action::Record(Event::CallAnswered { call: number, told, injected, body }));
-    actions.push(Action::ToClient { connection: call.connection, message });
-}
-
-/// Answers a message with a JSON-RPC error of the proxy's own.
-fn refuse(
-    connection: ConnectionId,
-    id: Option<&RawValue>,
-    code: i32,
-    reason: &str,
-    actions: &mut Vec<Action>,
-) {
-    let id = id.map_or("null", RawValue::get);
-    let reason = RawJson::string(reason);
-    let message = format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":{code},"message":{reason}}}}}"#);
-    actions.push(Action::ToClient { connection, message });
-}
-
-/// How an answer counts, and its part that is kept. What cannot be read counts as a protocol
-/// error, hence as unknown (J7): when in doubt, nothing is called executed or rejected.
-fn answer_kind<'a>(view: &View<'a>) -> (AnswerKind, &'a RawValue) {
-    match (view.result, view.error) {
-        (Some(result), None) => match serde_json::from_str::<CallResult<'_>>(result.get()) {
-            Ok(parsed) => {
-                let is_error = parsed.is_error.map(RawValue::get);
-                let result_type = parsed.result_type.map(RawValue::get);
-                let kind = match (is_error, result_type) {
-                    (Some("true"), _) => AnswerKind::ErrorResult,
-                    (None | Some("false"), Some(r#""input_required""#)) => AnswerKind::InputRequired,
-                    (None | Some("false"), _) => AnswerKind::Result,
-                    (Some(_), _) => AnswerKind::ProtocolError,
-                };
-                (kind, result)
-            }
-            Err(_) => (AnswerKind::ProtocolError, result),
-        },
-        (_, Some(error)) => (AnswerKind::ProtocolError, error),
-        (None, None) => (AnswerKind::ProtocolError, RawValue::NULL),
-    }
-}
-
-fn keep(value: &RawValue) -> Body {
-    let text = value.get();
-    Body {
-        json: (text.len() <= BODY_KEPT).then(|| RawJson::from_raw(value)),
-        bytes: text.len() as u64,
-        digest: crate::domain::json::digest(text),
-    }
-}
-
-/// Ids are compared as JSON values, so that an upstream may spell `1` as `1.0`.
-fn id_key(id: &str) -> String {
-    crate::domain::json::canonical(id)
-}
-
-fn introduction(raw: Option<&RawValue>) -> Introduction<'_> {
-    raw.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default()
-}
-
-fn peer(info: Option<super::message::Implementation<'_>>, protocol: Option<&str>) -> Peer {
-    let info = info.unwrap_or_default();
-    Peer {
-        name: info.name.map(|name| name.into_owned()),
-        version: info.version.map(|version| version.into_owned()),
-        protocol: protocol.map(str::to_owned),
-    }
-}
-
-/// MCP 2026-07-28 has no handshake: every request says who sent it. Returns whether this one did.
-fn introduce_modern(
-    connection: ConnectionId,
-    state: &mut Connection,
-    view: &View<'_>,
-    actions: &mut Vec<Action>,
-) -> bool {
-    let meta = view
-        .params
-        .and_then(|params| serde_json::from_str::<MetaParams<'_>>(params.get()).ok())
-        .and_then(|params| params.meta);
-    let Some(version) = meta.as_ref().and_then(|meta| meta.protocol_version.as_deref()) else { return false };
-    if !state.introduced {
-        state.introduced = true;
-        let info = meta.as_ref().and_then(|meta| meta.client_info);
-        let info = info.and_then(|info| serde_json::from_str(info.get()).ok());
-        let client = peer(info, Some(version));
-        actions.push(Action::Record(Event::ClientReady { connection, client }));
-    }
-    true
 }
 
 #[cfg(test)]

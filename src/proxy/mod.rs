@@ -6,7 +6,9 @@ mod http;
 mod hub;
 mod lines;
 mod message;
+mod report_sink;
 mod session;
+pub mod standalone;
 
 pub use hub::{Hub, Sink};
 pub use session::{Front, Session, SessionError};

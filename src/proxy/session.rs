@@ -220,7 +220,7 @@ pub(super) async fn wait_for_answers(hub: &Hub, connection: ConnectionId) {
 }
 
 /// Wakes the engine at its deadlines.
-async fn deadlines(hub: Arc<Hub>, ending: CancellationToken) {
+pub(super) async fn deadlines(hub: Arc<Hub>, ending: CancellationToken) {
     loop {
         let changed = hub.deadline_changed.notified();
         let due = async {
@@ -249,7 +249,7 @@ pub(super) fn start_upstream(
     let ending = ending.clone();
     let source = Arc::clone(source);
     tokio::spawn(async move {
-        let command = source.launch.command_line();
+        let command = source.launch.command.argv.clone();
         let mut running = match source.take().await {
             Ok(running) => running,
             Err(error) => {
@@ -265,21 +265,24 @@ pub(super) fn start_upstream(
         let reading = tokio::spawn(read_upstream(Arc::clone(&hub), connection, stdout));
         let mut writing = std::pin::pin!(writing);
         let mut reading = std::pin::pin!(reading);
-        let (ended, expected) = tokio::select! {
-            ended = running.wait() => (ended, false),
+        let expected = tokio::select! {
+            () = running.wait() => false,
             result = &mut writing => match result {
                 // The queue ended: we are the ones who end it.
-                Ok(Ok(())) => (running.end().await, true),
-                _ => (running.wait().await, false),
+                Ok(Ok(())) => true,
+                _ => {
+                    running.wait().await;
+                    false
+                }
             },
-            () = async { ending.cancelled().await; wait_for_answers(&hub, connection).await } => (running.end().await, true),
+            () = async { ending.cancelled().await; wait_for_answers(&hub, connection).await } => true,
         };
         writing.abort();
-        // What it wrote before its end still counts; a grandchild may hold the pipe open.
+        let Ended { how, stderr } = running.end().await;
+        // What it wrote before its end still counts.
         if tokio::time::timeout(Duration::from_millis(500), &mut reading).await.is_err() {
             reading.abort();
         }
-        let Ended { how, stderr } = ended;
         hub.input(Input::UpstreamEnded { connection, how, expected, stderr });
     })
 }
@@ -305,7 +308,7 @@ pub(super) struct UpstreamSource {
 }
 
 impl UpstreamSource {
-    fn new(command: Launch) -> Result<UpstreamSource, LaunchError> {
+    pub(super) fn new(command: Launch) -> Result<UpstreamSource, LaunchError> {
         let mut running = launch(&command)?;
         let (asking, asked) = oneshot::channel::<oneshot::Sender<Running>>();
         let (ending, ended) = oneshot::channel();
@@ -314,8 +317,8 @@ impl UpstreamSource {
                 asker = asked => if let Ok(asker) = asker {
                     let _ = asker.send(running);
                 },
-                how = running.wait() => {
-                    let _ = ending.send(how);
+                () = running.wait() => {
+                    let _ = ending.send(running.end().await);
                 }
             }
         });
@@ -349,7 +352,7 @@ impl UpstreamSource {
         }
     }
 
-    async fn end_unused(&self) {
+    pub(super) async fn end_unused(&self) {
         if let Some(running) = self.take_first().await {
             running.end().await;
         }

@@ -1,1 +1,19 @@
-//! (being built)
+//! Carries out a matrix: schedules its runs, and owns time and concurrency.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`load`] | a suite's file and the profiles and files that it names |
+//! | [`matrix`] | the schedule: which run next, how many at once; interruption; reports |
+//! | [`trial`] | one run: folder, upstream, proxy, agent, trace |
+//! | `profile` | a profile of the suite → what the agent room launches |
+//! | [`names`] | what templates of a run may use |
+//! | [`conclude`] | trace and agent's end → the result of a run (pure) |
+
+pub mod conclude;
+pub mod load;
+pub mod matrix;
+pub mod names;
+mod profile;
+mod reports;
+mod schedule;
+pub mod trial;

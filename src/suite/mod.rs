@@ -1,1 +1,127 @@
-//! (being built)
+//! The files that users write, checked: text → [`Suite`] → cells → [`Trial`]s.
+//!
+//! Pure. What stands in other files comes in through [`Context`]; what is wrong comes out as
+//! [`Diagnostics`], all of it at once, before anything is launched.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`diagnostics`] | mistakes with file, line, column, offending line, suggestion |
+//! | [`tree`], [`decode`], [`units`] | YAML text → tree with spans → values, going on after a mistake |
+//! | [`template`] | minijinja: names and places, checking, rendering |
+//! | [`profile`], [`output`] | an agent program, and how its output is read |
+//! | [`parts`], [`upstream`] | prompts, conversations, limits; the servers |
+//! | [`matrix`] | axes, `exclude`, `include` → cells |
+//! | [`filter`], [`trial`], [`plan`] | which runs, in which order, and their text for `--dry-run` |
+//!
+//! Every scalar is the text that was written until a field reads it otherwise: `off`, `on` and
+//! `no` are texts (YAML 1.2), and a model may be called `12` or `1.0` without quotes.
+
+pub mod decode;
+pub mod diagnostics;
+pub mod filter;
+pub mod matrix;
+pub mod output;
+pub mod parts;
+pub mod plan;
+pub mod profile;
+pub mod template;
+pub mod tree;
+pub mod trial;
+pub mod units;
+pub mod upstream;
+
+mod check;
+mod syntax;
+
+pub use check::check;
+pub use diagnostics::{Diagnostic, Diagnostics};
+pub use filter::{Filter, FilterError};
+pub use matrix::Cell;
+pub use parts::{Conversation, Limits, Prompt, ScenarioParams, Turn, When};
+pub use profile::AgentProfile;
+pub use trial::Trial;
+pub use upstream::{Builtin, Server, ToolGlobs, Upstream};
+
+use regex::Regex;
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Most repeats of a cell.
+pub const MAX_REPEATS: u32 = 100_000;
+/// Most runs of a suite.
+pub const MAX_RUNS: u64 = 1_000_000;
+
+/// What a suite may refer to. Reading files stays with the caller.
+pub struct Context<'a> {
+    /// The agent profiles that there are, by name.
+    pub agents: &'a BTreeMap<String, ProfileText>,
+    /// Ids of the scenarios that there are; `none` need not be among them.
+    pub scenarios: &'a [&'a str],
+    /// Ids of the patches that there are.
+    pub patches: &'a [&'a str],
+    /// Reads a file that the suite names as `file:PATH`; the path as it was written.
+    pub read: &'a dyn Fn(&str) -> std::io::Result<String>,
+}
+
+/// An agent profile that was not read yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProfileText {
+    /// As shown in messages.
+    pub file: String,
+    /// Its text.
+    pub text: String,
+}
+
+/// A suite in which everything that is named exists.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Suite {
+    /// Safe as the name of a folder.
+    pub name: String,
+    /// For people.
+    pub description: Option<String>,
+    /// Runs of every cell, from 1.
+    pub repeats: u32,
+    /// For chaos and for the order of runs.
+    pub seed: u64,
+    /// The user's own names in templates.
+    pub vars: BTreeMap<String, String>,
+    /// Time, output, and how much at once.
+    pub limits: Limits,
+    /// What scenarios can be told.
+    pub scenario_params: ScenarioParams,
+    /// By their names on the prompt axis.
+    pub prompts: BTreeMap<String, Prompt>,
+    /// By their names on the conversation axis; `alone` is always there.
+    pub conversations: BTreeMap<String, Conversation>,
+    /// By their names on the upstream axis.
+    pub upstreams: BTreeMap<String, Upstream>,
+    /// The agents that cells name.
+    pub agents: BTreeMap<String, AgentProfile>,
+    /// Texts of the `file:PATH` patches, by the value on the patch axis.
+    pub patch_files: BTreeMap<String, String>,
+    /// Every cell, none twice: the product in axis order, then what `include` adds.
+    pub cells: Vec<Arc<Cell>>,
+    /// SHA-256, hexadecimal, over the suite's text and every file that it names.
+    pub digest: String,
+}
+
+/// A regular expression; equal when written alike.
+#[derive(Debug, Clone)]
+pub struct Pattern(pub Regex);
+
+impl PartialEq for Pattern {
+    fn eq(&self, other: &Pattern) -> bool {
+        self.0.as_str() == other.0.as_str()
+    }
+}
+
+/// SHA-256 over texts and their lengths, hexadecimal.
+fn digest<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
+    let mut hash = Sha256::new();
+    for text in texts {
+        hash.update((text.len() as u64).to_le_bytes());
+        hash.update(text.as_bytes());
+    }
+    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -37,8 +37,8 @@ impl Wire {
         });
         let mut wire = Wire { engine, now: Micros(0), events: vec![], client: vec![], upstream: vec![] };
         wire.input(Input::ClientConnected { connection: ONE, transport: "stdio" });
-        wire.from_client(r#"{"jsonrpc":"2.0","id":"list","method":"tools/list"}"#);
-        wire.from_upstream(
+        wire.client_message(r#"{"jsonrpc":"2.0","id":"list","method":"tools/list"}"#);
+        wire.upstream_message(
             r#"{"id":"list","result":{"tools":[{"name":"create_booking"},{"name":"find_bookings"},{"name":"sync"}]}}"#,
         );
         wire.events.clear();
@@ -58,22 +58,22 @@ impl Wire {
         }
     }
 
-    fn from_client(&mut self, message: &str) {
+    fn client_message(&mut self, message: &str) {
         self.input(Input::FromClient { connection: ONE, message: message.to_owned() });
     }
 
-    fn from_upstream(&mut self, message: &str) {
+    fn upstream_message(&mut self, message: &str) {
         self.input(Input::FromUpstream { connection: ONE, message: message.to_owned() });
     }
 
     fn call(&mut self, id: u32, tool: &str) {
-        self.from_client(&format!(
+        self.client_message(&format!(
             r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"{tool}","arguments":{{}}}}}}"#
         ));
     }
 
     fn answer(&mut self, id: u32) {
-        self.from_upstream(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[]}}}}"#));
+        self.upstream_message(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[]}}}}"#));
     }
 
     fn names(&self) -> Vec<String> {
@@ -102,13 +102,13 @@ fn messages_pass_to_the_letter_in_both_directions() {
         r#"{"id":"s","result":{"role":"assistant"}}"#,
     ];
     for message in sent {
-        wire.from_client(message);
+        wire.client_message(message);
     }
     assert_eq!(wire.upstream, sent);
     let back =
         [r#"{"id":1,"result":{"ttlMs":1,"x":[0.10]}}"#, r#"{"method":"notifications/tools/list_changed"}"#];
     for message in back {
-        wire.from_upstream(message);
+        wire.upstream_message(message);
     }
     assert_eq!(wire.client, back);
 }
@@ -177,7 +177,7 @@ fn j7_the_time_limit_tells_what_f1_tells_and_a_late_answer_settles_the_outcome()
 fn j7_a_dying_upstream_loses_open_calls_and_later_ones_are_unavailable() {
     let mut wire = Wire::new("none");
     wire.call(1, "create_booking");
-    wire.from_client(r#"{"id":2,"method":"prompts/list"}"#);
+    wire.client_message(r#"{"id":2,"method":"prompts/list"}"#);
     wire.input(Input::UpstreamEnded {
         connection: ONE,
         how: "exit status: 9".to_owned(),
@@ -207,15 +207,15 @@ fn j7_a_cancelled_call_is_recorded_once_and_only_while_it_waits() {
     let mut wire = Wire::new("none");
     wire.call(1, "create_booking");
     let cancel = r#"{"method":"notifications/cancelled","params":{"requestId":1}}"#;
-    wire.from_client(cancel);
-    wire.from_client(cancel);
+    wire.client_message(cancel);
+    wire.client_message(cancel);
     wire.answer(1);
     assert_eq!(wire.names(), ["call_received", "call_sent", "call_cancelled", "upstream_answered"]);
     assert_eq!(wire.upstream.len(), 3, "cancellations pass on");
     // A client that cancels what was answered already, as OpenCode does after every call.
     wire.call(2, "create_booking");
     wire.answer(2);
-    wire.from_client(r#"{"method":"notifications/cancelled","params":{"requestId":2}}"#);
+    wire.client_message(r#"{"method":"notifications/cancelled","params":{"requestId":2}}"#);
     assert_eq!(wire.names()[4..], ["call_received", "call_sent", "upstream_answered", "call_answered"]);
 }
 
@@ -247,7 +247,7 @@ fn j14_of_two_parallel_writes_the_first_answered_is_the_ghost() {
 #[test]
 fn j9_a_continuation_is_marked() {
     let mut wire = Wire::new("F5");
-    wire.from_client(
+    wire.client_message(
         r#"{"id":1,"method":"tools/call","params":{"name":"create_booking","requestState":"s","inputResponses":{}}}"#,
     );
     assert!(matches!(&wire.events[0], Event::CallReceived { continuation: true, arguments: None, .. }));
@@ -257,7 +257,7 @@ fn j9_a_continuation_is_marked() {
 #[test]
 fn an_injected_answer_on_a_modern_connection_has_a_result_type() {
     let mut wire = Wire::new("F5");
-    wire.from_client(
+    wire.client_message(
         r#"{"id":"a","method":"tools/call","params":{"name":"create_booking","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"}}}}"#,
     );
     assert!(wire.client[0].contains(r#""id":"a""#) && wire.client[0].contains(r#""resultType":"complete""#));
@@ -270,12 +270,12 @@ fn r9_batches_are_refused_unless_the_version_has_them() {
     let batch =
         r#"[{"id":1,"method":"tools/call","params":{"name":"create_booking"}},{"id":2,"method":"ping"}]"#;
     let mut wire = Wire::new("F5");
-    wire.from_client(batch);
+    wire.client_message(batch);
     assert!(wire.upstream.is_empty() && wire.client[0].contains("-32600"));
     let mut wire = Wire::new("F5");
-    wire.from_client(r#"{"id":0,"method":"initialize","params":{"protocolVersion":"2025-03-26"}}"#);
-    wire.from_upstream(r#"{"id":0,"result":{"protocolVersion":"2025-03-26"}}"#);
-    wire.from_client(batch);
+    wire.client_message(r#"{"id":0,"method":"initialize","params":{"protocolVersion":"2025-03-26"}}"#);
+    wire.upstream_message(r#"{"id":0,"result":{"protocolVersion":"2025-03-26"}}"#);
+    wire.client_message(batch);
     assert_eq!(wire.told(), [(Told::ServerError, true)]);
     assert!(wire.upstream.last().unwrap().contains("ping"));
 }
@@ -291,11 +291,11 @@ fn nothing_passes_around_the_judge() {
         "not json",
         "[",
     ] {
-        wire.from_client(message);
+        wire.client_message(message);
     }
     assert_eq!(wire.upstream, Vec::<String>::new());
     // The same tool under an escaped name is the same tool.
-    wire.from_client(r#"{"id":1,"method":"tools\/call","params":{"n\u0061me":"create\u005fbooking"}}"#);
+    wire.client_message(r#"{"id":1,"method":"tools\/call","params":{"n\u0061me":"create\u005fbooking"}}"#);
     assert_eq!(wire.told(), [(Told::ServerError, true)]);
 }
 
@@ -309,7 +309,7 @@ fn an_answer_that_cannot_be_read_counts_as_neither_executed_nor_rejected() {
     ] {
         let mut wire = Wire::new("F1");
         wire.call(1, "create_booking");
-        wire.from_upstream(&format!(r#"{{"id":1,{body}}}"#));
+        wire.upstream_message(&format!(r#"{{"id":1,{body}}}"#));
         let kind = wire.events.iter().find_map(|event| match event {
             Event::UpstreamAnswered { answer, .. } => Some(answer.kind),
             _ => None,
@@ -331,7 +331,7 @@ fn an_id_given_twice_gets_its_answers_in_order() {
 #[test]
 fn what_waits_for_an_answer_is_counted_but_not_a_subscription() {
     let mut wire = Wire::new("none");
-    wire.from_client(r#"{"id":1,"method":"subscriptions/listen"}"#);
+    wire.client_message(r#"{"id":1,"method":"subscriptions/listen"}"#);
     assert_eq!(wire.engine.open_requests(ONE), 0);
     wire.call(2, "create_booking");
     assert_eq!(wire.engine.open_requests(ONE), 1);

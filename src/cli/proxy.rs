@@ -1,0 +1,256 @@
+//! `nochmal proxy`: the proxy alone, in front of any upstream. The flags are those of the harness
+//! that its users come from; R6 says what is an error.
+
+use super::{Failure, exit};
+use crate::process::{CommandLine, Supervisor};
+use crate::proxy::standalone::{self, AuditTools, Config, StandaloneError};
+use crate::scenario::{self, Parameters};
+use crate::upstream::Launch;
+use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Arguments of `nochmal proxy`.
+#[derive(Debug, Args)]
+pub struct ProxyArgs {
+    /// Command that starts the upstream MCP server
+    #[arg(long, value_name = "COMMAND", required = true, value_parser = NonEmptyStringValueParser::new(), allow_hyphen_values = true)]
+    upstream_command: String,
+    /// One argument of the upstream command; may be repeated, and may hold commas
+    #[arg(long, value_name = "ARG", value_parser = NonEmptyStringValueParser::new(), allow_hyphen_values = true)]
+    upstream_arg: Vec<String>,
+    /// Arguments separated by commas; they come before those of --upstream-arg
+    #[arg(long, value_name = "ARGS", value_parser = NonEmptyStringValueParser::new(), allow_hyphen_values = true)]
+    upstream_args: Option<String>,
+    /// Working folder of the upstream
+    #[arg(long, value_name = "DIR", value_parser = NonEmptyStringValueParser::new(), allow_hyphen_values = true)]
+    upstream_cwd: Option<String>,
+    /// One variable of the upstream's environment; may be repeated, and its value may hold commas
+    #[arg(long, value_name = "KEY=VALUE", value_parser = variable, allow_hyphen_values = true)]
+    upstream_env_var: Vec<(String, String)>,
+    /// Variables separated by commas
+    #[arg(long, value_name = "KEY=VALUE,…", value_parser = NonEmptyStringValueParser::new(), allow_hyphen_values = true)]
+    upstream_env: Option<String>,
+    /// F1 … F5; without one nothing is injected
+    #[arg(long, value_name = "ID", value_parser = scenario_id, allow_hyphen_values = true)]
+    scenario: Option<String>,
+    /// deterministic, or chaos: every call fails with the probability --error-rate
+    #[arg(long, value_name = "MODE", value_enum, default_value = "deterministic")]
+    mode: Mode,
+    /// With --mode chaos: probability that a call fails, 0 … 1
+    #[arg(long, value_name = "P", value_parser = probability, allow_hyphen_values = true)]
+    error_rate: Option<f64>,
+    /// With --scenario F2: seconds that the 429 announces
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400), allow_hyphen_values = true)]
+    retry_after: Option<u64>,
+    /// Seed of chaos
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+    /// Globs (`*`) of write tools, separated by commas; they replace the default patterns
+    #[arg(long, value_name = "GLOBS", value_parser = list, allow_hyphen_values = true)]
+    write_tools: Option<List>,
+    /// Globs (`*`) of further read tools, separated by commas
+    #[arg(long, value_name = "GLOBS", value_parser = list, allow_hyphen_values = true)]
+    read_tools: Option<List>,
+    /// Arguments that carry an idempotency key, separated by commas
+    #[arg(long, value_name = "NAMES", value_parser = list, allow_hyphen_values = true)]
+    key_fields: Option<List>,
+    /// Whether the agent sees the two tools that read the report: on or off
+    #[arg(long, value_name = "on|off", value_enum, default_value = "on", ignore_case = true)]
+    audit_tools: Switch,
+    /// Whether the tools are asked for before the agent comes, by a process of their own: on or off
+    #[arg(long, value_name = "on|off", value_enum, default_value = "on", ignore_case = true)]
+    probe: Switch,
+    /// How long the upstream may take to answer a call
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    upstream_timeout: u64,
+    /// Write report, score and patches into this file, always whole and up to date
+    #[arg(long, value_name = "FILE", value_parser = NonEmptyStringValueParser::new(), allow_hyphen_values = true)]
+    report_file: Option<String>,
+    /// Write the trace into this file
+    #[arg(long, value_name = "FILE", value_parser = NonEmptyStringValueParser::new(), allow_hyphen_values = true)]
+    trace: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Mode {
+    Deterministic,
+    Chaos,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Switch {
+    On,
+    Off,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct List(Vec<String>);
+
+fn list(text: &str) -> Result<List, String> {
+    let parts: Vec<String> = text.split(',').map(|part| part.trim().to_owned()).collect();
+    if parts.iter().any(String::is_empty) {
+        return Err("an element of the list is empty".to_owned());
+    }
+    Ok(List(parts))
+}
+
+fn variable(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("KEY=VALUE is wanted".to_owned()),
+    }
+}
+
+fn probability(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(rate) if (0.0..=1.0).contains(&rate) => Ok(rate),
+        _ => Err("a number from 0 to 1 is wanted".to_owned()),
+    }
+}
+
+fn scenario_id(text: &str) -> Result<String, String> {
+    let ids: Vec<&str> =
+        scenario::table().iter().map(|entry| entry.id).filter(|id| *id != scenario::CHAOS).collect();
+    let known = ids.iter().find(|id| **id == text);
+    known.map(|id| (*id).to_owned()).ok_or_else(|| format!("one of {} is wanted", ids.join(", ")))
+}
+
+impl ProxyArgs {
+    fn config(self) -> Result<Config, String> {
+        let scenario = self.scenario.filter(|id| id != scenario::NONE);
+        if self.mode == Mode::Chaos && scenario.is_some() {
+            return Err("--mode chaos and --scenario exclude each other".to_owned());
+        }
+        if self.error_rate.is_some() != (self.mode == Mode::Chaos) {
+            return Err("--mode chaos and --error-rate go together".to_owned());
+        }
+        if self.retry_after.is_some() && scenario.as_deref() != Some("F2") {
+            return Err("--retry-after goes with --scenario F2 only".to_owned());
+        }
+        let mut argv = vec![self.upstream_command];
+        argv.extend(self.upstream_args.iter().flat_map(|text| text.split(',')).map(str::to_owned));
+        argv.extend(self.upstream_arg);
+        let mut env: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
+        for pair in self.upstream_env.iter().flat_map(|text| text.split(',')) {
+            let (name, value) =
+                variable(pair).map_err(|reason| format!("--upstream-env: {pair:?}: {reason}"))?;
+            env.insert(name.into(), value.into());
+        }
+        env.extend(self.upstream_env_var.into_iter().map(|(name, value)| (name.into(), value.into())));
+        let folder = match self.upstream_cwd {
+            Some(folder) => PathBuf::from(folder),
+            None => {
+                std::env::current_dir().map_err(|error| format!("there is no working folder: {error}"))?
+            }
+        };
+        let id = match self.mode {
+            Mode::Chaos => scenario::CHAOS.to_owned(),
+            Mode::Deterministic => scenario.unwrap_or_else(|| scenario::NONE.to_owned()),
+        };
+        Ok(Config {
+            upstream: Launch {
+                command: CommandLine { argv, env, folder },
+                supervisor: Supervisor::default(),
+            },
+            scenario: id,
+            parameters: Parameters {
+                retry_after: Duration::from_secs(self.retry_after.unwrap_or(60)),
+                error_rate: self.error_rate.unwrap_or(0.0),
+                seed: self.seed,
+            },
+            write_tools: self.write_tools.map(|list| list.0),
+            read_tools: self.read_tools.map(|list| list.0).unwrap_or_default(),
+            key_fields: self.key_fields.map_or_else(|| vec!["idempotency_key".to_owned()], |list| list.0),
+            audit_tools: if self.audit_tools == Switch::On { AuditTools::On } else { AuditTools::Off },
+            probe: self.probe == Switch::On,
+            upstream_timeout: Duration::from_secs(self.upstream_timeout),
+            report_file: self.report_file.map(PathBuf::from),
+            trace: self.trace.map(PathBuf::from),
+        })
+    }
+}
+
+/// A value that begins with `--` was probably forgotten: `--flag=--value` says that it is meant (R6).
+pub(super) fn forgotten_value(arguments: &[String]) -> Option<String> {
+    let command = ProxyArgs::augment_args(clap::Command::new("proxy"));
+    let takes_value = |flag: &str| {
+        let mut known = command.get_arguments();
+        known.any(|argument| argument.get_long() == Some(flag) && argument.get_action().takes_values())
+    };
+    arguments.windows(2).find_map(|pair| {
+        let flag = pair[0].strip_prefix("--")?;
+        (takes_value(flag) && pair[1].starts_with("--"))
+            .then(|| format!("--{flag} has no value; write --{flag}={} where that is meant", pair[1]))
+    })
+}
+
+/// The report file that bad arguments name, as far as they can be read: it must not go on saying
+/// what it said yesterday (R6).
+pub(super) fn report_file(arguments: &[String]) -> Option<PathBuf> {
+    arguments.iter().enumerate().find_map(|(index, argument)| match argument.strip_prefix("--report-file") {
+        Some("") => arguments.get(index + 1).filter(|value| !value.starts_with("--")).map(PathBuf::from),
+        Some(rest) => rest.strip_prefix('=').filter(|value| !value.is_empty()).map(PathBuf::from),
+        None => None,
+    })
+}
+
+/// Serves until the client goes or a signal comes.
+pub fn run(args: ProxyArgs, arguments: &[String]) -> Result<u8, Failure> {
+    let config = args.config().map_err(|reason| bad_arguments(arguments, &reason))?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::said(exit::FAILED, format!("the runtime could not be started: {error}")))?;
+    let result = runtime.block_on(async {
+        let ending = tokio_util::sync::CancellationToken::new();
+        tokio::spawn(super::signals::cancel_on_signal(ending.clone()));
+        standalone::run(config, ending).await
+    });
+    // stdin may still be open, and is being waited for.
+    runtime.shutdown_background();
+    match result {
+        Ok(()) => Ok(exit::OK),
+        Err(error @ StandaloneError::Conflicts(_)) => Err(Failure::input(error)),
+        Err(error) => Err(Failure::internal(error)),
+    }
+}
+
+/// Says in the report file, where one can be told from the arguments, that nothing was tested.
+pub(super) fn bad_arguments(arguments: &[String], reason: &str) -> Failure {
+    let mut message = reason.to_owned();
+    if let Some(path) = report_file(arguments)
+        && let Err(error) = standalone::write_failed(&path, reason)
+    {
+        message.push_str(&format!("; and the report file could not be written: {error}"));
+    }
+    Failure::said(exit::BAD_INPUT, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Vec<String> {
+        text.split(' ').map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn r6_a_value_that_begins_with_two_dashes_is_a_forgotten_one() {
+        assert!(forgotten_value(&words("proxy --upstream-arg --scenario F1")).is_some());
+        assert_eq!(forgotten_value(&words("proxy --upstream-arg=--x --scenario F1")), None);
+        assert_eq!(forgotten_value(&words("proxy --upstream-arg -c")), None);
+    }
+
+    #[test]
+    fn r6_the_report_file_is_found_in_bad_arguments() {
+        assert_eq!(report_file(&words("proxy --report-file a.json --nonsense")), Some("a.json".into()));
+        assert_eq!(report_file(&words("proxy --report-file=a.json")), Some("a.json".into()));
+        assert_eq!(report_file(&words("proxy --report-file --scenario")), None);
+        assert_eq!(report_file(&words("proxy --report-file=")), None);
+        assert_eq!(report_file(&words("proxy --report-files=x")), None);
+    }
+}

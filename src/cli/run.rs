@@ -1,0 +1,176 @@
+//! `nochmal run`: the main job.
+
+use super::{Failure, exit};
+use crate::progress::{RunEvent, View};
+use crate::runner::load::{Loaded, load};
+use crate::runner::matrix::{self, MatrixError, Options, Target};
+use crate::store::{Folder, read_matrix};
+use crate::suite::{Filter, plan};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use tokio_util::sync::CancellationToken;
+
+/// Arguments of `nochmal run`.
+#[derive(Debug, clap::Args)]
+pub struct RunArgs {
+    /// Suite files; with --resume the suite is taken from the results folder
+    #[arg(required_unless_present = "resume", conflicts_with = "resume")]
+    suites: Vec<PathBuf>,
+    /// Go on with an interrupted matrix; no finished run is repeated
+    #[arg(long, value_name = "DIR")]
+    resume: Option<PathBuf>,
+    /// Only cells with these values, e.g. 'model=gemma4' or 'patch!=off,model=a|b'; all given must hold
+    #[arg(long, value_name = "FILTER", conflicts_with = "resume")]
+    filter: Vec<String>,
+    /// Runs of every cell, in place of what the suite says
+    #[arg(long, value_name = "N", conflicts_with = "resume", value_parser = clap::value_parser!(u32).range(1..=i64::from(crate::suite::MAX_REPEATS)))]
+    repeats: Option<u32>,
+    /// Results folder; default: reports/<suite>/<time>-<id>
+    #[arg(long, value_name = "DIR", conflicts_with = "resume")]
+    out: Option<PathBuf>,
+    /// Show cells and runs, and start nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Confidence level of the intervals
+    #[arg(long, value_name = "LEVEL", default_value_t = 0.95, value_parser = level)]
+    level: f64,
+}
+
+fn level(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(level) if level > 0.0 && level < 1.0 => Ok(level),
+        _ => Err("a number between 0 and 1, such as 0.95".to_owned()),
+    }
+}
+
+/// Runs every suite, one after the other.
+pub fn run(args: RunArgs) -> Result<u8, Failure> {
+    let options = Options {
+        out: args.out.clone(),
+        repeats: args.repeats,
+        filters: args.filter.clone(),
+        level: args.level,
+    };
+    if let Some(folder) = &args.resume {
+        let stored = read_matrix(folder).map_err(Failure::input)?;
+        let loaded = load(&stored.suite_file).map_err(Failure::input)?;
+        let options = Options { repeats: stored.repeats, filters: stored.filters, ..options };
+        if args.dry_run {
+            return dry_run(&loaded, &options);
+        }
+        let resumed = Box::new(Folder::resume(folder).map_err(Failure::input)?);
+        return carry_out(vec![(loaded, Target::Resumed(resumed))], &options);
+    }
+    if args.suites.len() > 1 && args.out.is_some() {
+        return Err(Failure::said(
+            exit::BAD_INPUT,
+            "--out takes the results of one suite; give one suite, or no --out",
+        ));
+    }
+    // Every mistake of every suite is told before anything is launched.
+    let mut loaded = Vec::new();
+    let mut mistakes = Vec::new();
+    for suite in &args.suites {
+        match load(suite) {
+            Ok(suite) => loaded.push(suite),
+            Err(error) => mistakes.push(super::chain(&error)),
+        }
+    }
+    if !mistakes.is_empty() {
+        return Err(Failure::said(exit::BAD_INPUT, mistakes.join("\n")));
+    }
+    if args.dry_run {
+        for suite in &loaded {
+            dry_run(suite, &options)?;
+        }
+        return Ok(exit::OK);
+    }
+    carry_out(loaded.into_iter().map(|suite| (suite, Target::New)).collect(), &options)
+}
+
+fn dry_run(loaded: &Loaded, options: &Options) -> Result<u8, Failure> {
+    let filter = Filter::parse_all(&options.filters, &loaded.suite).map_err(Failure::input)?;
+    let trials = loaded.suite.trials(&filter, options.repeats);
+    print(&plan::render(&loaded.suite, &trials));
+    Ok(exit::OK)
+}
+
+fn carry_out(suites: Vec<(Loaded, Target)>, options: &Options) -> Result<u8, Failure> {
+    let program = std::env::current_exe().map_err(|error| {
+        Failure::said(
+            exit::FAILED,
+            format!("the path of this program cannot be found, which agents need: {error}"),
+        )
+    })?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::said(exit::FAILED, format!("the runtime could not be started: {error}")))?;
+    let code = runtime.block_on(async {
+        let cancel = CancellationToken::new();
+        tokio::spawn(interrupts(cancel.clone()));
+        let mut code = exit::OK;
+        for (loaded, target) in suites {
+            code = code.max(one(loaded, target, &program, options, &cancel).await?);
+            if cancel.is_cancelled() {
+                break;
+            }
+        }
+        Ok(code)
+    });
+    // A reader that still waits for a terminal or a pipe must not hold the program.
+    runtime.shutdown_background();
+    code
+}
+
+async fn one(
+    loaded: Loaded,
+    target: Target,
+    program: &Path,
+    options: &Options,
+    cancel: &CancellationToken,
+) -> Result<u8, Failure> {
+    let mut view = View::new();
+    let mut show = |event: RunEvent| view.show(&event);
+    let outcome = matrix::run(loaded, program, options, target, &mut show, cancel).await;
+    let outcome = outcome.map_err(|error| match error {
+        MatrixError::Filter(_)
+        | MatrixError::NothingLeft
+        | MatrixError::Changed { .. }
+        | MatrixError::Store(_) => Failure::input(error),
+        MatrixError::Watchdog(_) | MatrixError::Report(_) => Failure::internal(error),
+    })?;
+    print(&outcome.table);
+    let folder = outcome.folder.display();
+    if outcome.interrupted {
+        print(&format!(
+            "\nInterrupted. Finished runs are kept; go on with\n  nochmal run --resume '{folder}'\n"
+        ));
+        return Ok(exit::INTERRUPTED);
+    }
+    print(&format!("\nResults: {folder}\n"));
+    Ok(if matrix::anything_tested(&outcome.results) { exit::OK } else { exit::NOTHING_TESTED })
+}
+
+/// The first ctrl-C (or SIGTERM, SIGHUP) ends the matrix cleanly; a second one at once, and the
+/// watchdog ends what is left.
+async fn interrupts(cancel: CancellationToken) {
+    loop {
+        if !super::signals::signalled().await {
+            return;
+        }
+        if cancel.is_cancelled() {
+            std::process::exit(i32::from(exit::INTERRUPTED));
+        }
+        let _ = writeln!(
+            std::io::stderr(),
+            "\nending the runs that are going on; finished runs are kept (again to stop at once)"
+        );
+        cancel.cancel();
+    }
+}
+
+fn print(text: &str) {
+    // A reader that went away (`| head`) is no failure of the matrix.
+    let _ = std::io::stdout().write_all(text.as_bytes());
+}

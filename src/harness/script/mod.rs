@@ -1,0 +1,246 @@
+//! Scripted models: behaviour without a model, for suites, tests and the quick start.
+//!
+//! A script is a pure function of the messages, the offered tools and a seed. It works with
+//! any MCP server: it takes the tool that the user's words ask for, fills its arguments from
+//! the schema, and looks records up with a read tool that it can call without an identifier.
+
+mod arguments;
+pub mod behaviour;
+mod choose;
+mod look_up;
+mod reading;
+#[cfg(test)]
+mod samples;
+#[cfg(test)]
+mod tests;
+pub mod words;
+
+use super::message::{Message, ToolCall, ToolSpec};
+use super::model::{BoxFuture, Consumption, Model, ModelError, ModelTurn, Unit};
+use behaviour::{Action, BEHAVIOURS, Behaviour, Belief, Situation, Step};
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use reading::Reading;
+use serde_json::Value;
+
+/// A behaviour with its parameters, as a name like `careful` or `random:0.3` says it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Script {
+    behaviour: &'static Behaviour,
+    probability: f64,
+}
+
+/// Why a name is not one of a script.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ScriptError {
+    /// No behaviour has that name.
+    #[error("no scripted model is called \"{name}\"{hint}; there are: {known}")]
+    Unknown {
+        /// What was asked for.
+        name: String,
+        /// A guess, ready to be read.
+        hint: String,
+        /// All names.
+        known: String,
+    },
+    /// The part after the name is no probability, or the behaviour takes none.
+    #[error("\"{name}\" takes {takes}, not \"{given}\"")]
+    Parameter {
+        /// The behaviour.
+        name: String,
+        /// What it takes.
+        takes: &'static str,
+        /// What was given.
+        given: String,
+    },
+}
+
+impl Script {
+    /// Reads `careful`, `script:careful`, `random`, `random:0.3` or `random(0.3)`.
+    ///
+    /// # Errors
+    /// Where there is no such behaviour, or its parameter is not a number from 0 to 1.
+    pub fn parse(text: &str) -> Result<Script, ScriptError> {
+        let text = text.strip_prefix("script:").unwrap_or(text);
+        let (name, parameter) = match text.split_once([':', '(']) {
+            Some((name, parameter)) => (name, Some(parameter.strip_suffix(')').unwrap_or(parameter))),
+            None => (text, None),
+        };
+        let Some(behaviour) = behaviour::find(name) else { return Err(unknown(name)) };
+        let chance = [Situation::Failed, Situation::Insisted, Situation::TurnedAway, Situation::Pressed]
+            .iter()
+            .any(|situation| behaviour.is_chance(*situation));
+        let wrong = |takes| ScriptError::Parameter {
+            name: name.to_owned(),
+            takes,
+            given: parameter.unwrap_or_default().to_owned(),
+        };
+        let probability = match parameter {
+            None => 0.5,
+            Some(_) if !chance => return Err(wrong("no parameter")),
+            Some(text) => text
+                .parse::<f64>()
+                .ok()
+                .filter(|p| (0.0..=1.0).contains(p))
+                .ok_or_else(|| wrong("a probability from 0 to 1"))?,
+        };
+        Ok(Script { behaviour, probability })
+    }
+
+    /// What the script answers. The same messages, tools and seed give the same answer.
+    pub fn respond(&self, seed: u64, messages: &[Message], tools: &[ToolSpec]) -> ModelTurn {
+        let mut turn = self.answer(seed, messages, tools);
+        turn.usage = count(messages, &turn);
+        turn
+    }
+
+    fn answer(&self, seed: u64, messages: &[Message], tools: &[ToolSpec]) -> ModelTurn {
+        let system = reading::system(messages);
+        let behaviour = match &self.behaviour.when_warned {
+            Some(other) if words::warns(&system) => behaviour::find(other).unwrap_or(self.behaviour),
+            _ => self.behaviour,
+        };
+        let prompt = reading::prompt(messages);
+        let Some(write) = choose::write_tool(tools, &prompt) else {
+            return ModelTurn {
+                text: "I have no tool with which I could do that.".to_owned(),
+                ..ModelTurn::default()
+            };
+        };
+        let reading = Reading::of(messages, &write.name);
+        let arguments = match &reading.arguments {
+            Some(sent) => sent.clone(),
+            None => arguments::fill(&write.input_schema, &prompt, behaviour.keyed),
+        };
+        let call = |name: &str, arguments| ModelTurn {
+            tool_calls: vec![ToolCall {
+                id: format!("call_{}", reading.calls + 1),
+                name: name.to_owned(),
+                arguments,
+            }],
+            ..ModelTurn::default()
+        };
+        let say = |belief| ModelTurn {
+            text: words::say(belief, &write.name, &arguments, &reading.answer),
+            ..ModelTurn::default()
+        };
+        let look_up = look_up::call(tools, write, &arguments, reading.failed_look_ups);
+        let mut situation = reading.situation;
+        // A look-up that failed is tried again while there is something to try.
+        if situation == Situation::Unclear
+            && let Some((tool, arguments)) = &look_up
+        {
+            return call(tool, arguments.clone());
+        }
+        loop {
+            return match self.choose(behaviour, situation, seed, reading.choices) {
+                Action::Say(belief) => say(belief),
+                Action::Write if situation != Situation::Asked && reading.repeats >= behaviour.repeats => {
+                    say(behaviour.spent)
+                }
+                Action::Write => call(&write.name, arguments.clone()),
+                Action::LookUp => match look_up {
+                    Some((tool, arguments)) => call(&tool, arguments),
+                    None if situation == Situation::Unclear => say(Belief::Unknown),
+                    None => {
+                        situation = Situation::Unclear;
+                        continue;
+                    }
+                },
+            };
+        }
+    }
+
+    /// The action of a situation. Every moment in which a chance may decide has its own number
+    /// of the seed's sequence, so that nothing has to be kept between two answers.
+    fn choose(&self, behaviour: &Behaviour, situation: Situation, seed: u64, choices: u32) -> Action {
+        match behaviour.step(situation) {
+            Step::Do(action) => action,
+            Step::Maybe(then, otherwise) => {
+                if draw(seed, choices) < self.probability {
+                    then
+                } else {
+                    otherwise
+                }
+            }
+        }
+    }
+}
+
+fn unknown(name: &str) -> ScriptError {
+    let names = || BEHAVIOURS.iter().map(|behaviour| behaviour.name.as_ref());
+    let near = names().max_by(|a, b| strsim::jaro_winkler(a, name).total_cmp(&strsim::jaro_winkler(b, name)));
+    let hint = near
+        .filter(|near| strsim::jaro_winkler(near, name) > 0.8)
+        .map_or_else(String::new, |near| format!(" (did you mean \"{near}\"?)"));
+    ScriptError::Unknown { name: name.to_owned(), hint, known: names().collect::<Vec<_>>().join(", ") }
+}
+
+/// The n-th number of a seed's sequence, from 0 up to 1.
+fn draw(seed: u64, n: u32) -> f64 {
+    use rand::Rng;
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    let mut last = 0;
+    for _ in 0..=n.min(10_000) {
+        last = random.next_u64();
+    }
+    // 53 bits: every value is exact.
+    (last >> 11) as f64 / (1_u64 << 53) as f64
+}
+
+/// Counts words, since a script has no tokens.
+fn count(messages: &[Message], turn: &ModelTurn) -> Consumption {
+    let of = |text: &str| text.split_whitespace().count() as u64;
+    let calls = |calls: &[ToolCall]| {
+        calls.iter().map(|call| of(&Value::Object(call.arguments.clone()).to_string()) + 1).sum::<u64>()
+    };
+    let input = messages
+        .iter()
+        .map(|message| match message {
+            Message::System { text } | Message::User { text } | Message::ToolResult { text, .. } => of(text),
+            Message::Assistant { text, tool_calls } => of(text) + calls(tool_calls),
+        })
+        .sum();
+    Consumption { input, output: of(&turn.text) + calls(&turn.tool_calls), unit: Unit::Words }
+}
+
+/// The scalars in a value, in order. Iterative, for values of any depth.
+pub(crate) fn leaves<'a>(value: &'a Value, into: &mut Vec<&'a Value>) {
+    let mut open = vec![value];
+    while let Some(value) = open.pop() {
+        match value {
+            Value::Array(items) => open.extend(items.iter().rev()),
+            Value::Object(fields) => {
+                let mut values: Vec<_> = fields.values().collect();
+                values.reverse();
+                open.extend(values);
+            }
+            scalar => into.push(scalar),
+        }
+    }
+}
+
+/// A script behind the [`Model`] trait.
+#[derive(Debug, Clone)]
+pub struct ScriptModel {
+    script: Script,
+    seed: u64,
+}
+
+impl ScriptModel {
+    /// A model that follows the script.
+    pub fn new(script: Script, seed: u64) -> ScriptModel {
+        ScriptModel { script, seed }
+    }
+}
+
+impl Model for ScriptModel {
+    fn respond<'a>(
+        &'a self,
+        messages: &'a [Message],
+        tools: &'a [ToolSpec],
+    ) -> BoxFuture<'a, Result<ModelTurn, ModelError>> {
+        let turn = self.script.respond(self.seed, messages, tools);
+        Box::pin(std::future::ready(Ok(turn)))
+    }
+}

@@ -1,0 +1,328 @@
+//! Words: taking names apart, reading answers and prompts, and what a scripted model says.
+
+use super::behaviour::Belief;
+use crate::harness::message::Object;
+use serde_json::Value;
+
+/// The words of a name in lower case: `createBooking`, `bookings.create-booking`, `create_booking`.
+pub fn split(name: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    let mut lower = false;
+    let mut open = false;
+    for c in name.chars() {
+        if !c.is_alphanumeric() {
+            open = false;
+            lower = false;
+            continue;
+        }
+        let boundary = c.is_uppercase() && lower;
+        if !open || boundary {
+            words.push(String::new());
+        }
+        if let Some(word) = words.last_mut() {
+            word.extend(c.to_lowercase());
+        }
+        open = true;
+        lower = !c.is_uppercase();
+    }
+    words
+}
+
+/// A tool's own name, without the prefix that an agent or a server puts before it
+/// (`mcp__hotel__create_booking`, `bookings.create`).
+pub fn local(name: &str) -> &str {
+    let after = |name: &str, mark: &str| name.rfind(mark).map_or(0, |at| at + mark.len());
+    let from = after(name, "__").max(after(name, ".")).max(after(name, "/"));
+    match &name[from..] {
+        "" => name,
+        local => local,
+    }
+}
+
+/// A word without its plural ending, so that `bookings` and `booking` meet.
+pub fn singular(word: &str) -> String {
+    if let Some(stem) = word.strip_suffix("ies") {
+        return format!("{stem}y");
+    }
+    match word.strip_suffix('s') {
+        Some(stem) if stem.len() > 2 && !stem.ends_with('s') => stem.to_owned(),
+        _ => word.to_owned(),
+    }
+}
+
+/// Whether the name is that of an idempotency key, which is no part of what is written.
+pub fn is_key(name: &str) -> bool {
+    let plain: String = name.chars().filter(|c| *c != '_' && *c != '-').collect();
+    matches!(plain.to_lowercase().as_str(), "idempotencykey" | "idempotencytoken" | "clientrequestid")
+}
+
+/// Whether the name is that of an identifier, which only the other side can have given.
+pub fn is_identifier(name: &str) -> bool {
+    let words = split(name);
+    matches!(words.last().map(String::as_str), Some("id" | "ids" | "uuid" | "guid"))
+        || words.iter().any(|word| matches!(word.as_str(), "reference" | "confirmation"))
+}
+
+/// Whether a text is the account of a failure. For those answers that carry no flag: a JSON
+/// object says so in a field; a text says so in words; half a JSON text is one.
+pub fn reads_as_error(text: &str) -> bool {
+    let text = text.trim();
+    match serde_json::from_str::<Value>(text) {
+        Ok(value) => is_error_value(&value),
+        Err(_) if text.starts_with(['{', '[']) => true,
+        Err(_) => {
+            let start: String = text.chars().take(300).collect::<String>().to_lowercase();
+            SIGNS.iter().any(|sign| start.contains(sign))
+        }
+    }
+}
+
+const SIGNS: &[&str] = &[
+    "error",
+    "timed out",
+    "timeout",
+    "time-out",
+    "failed",
+    "failure",
+    "could not",
+    "rate limit",
+    "too many requests",
+    "unavailable",
+    "exception",
+    "did not answer",
+    "was interrupted",
+    "connection was",
+    "connection closed",
+    "refused",
+    "denied",
+];
+
+fn is_error_value(value: &Value) -> bool {
+    match value {
+        Value::Object(object) => {
+            let truthy = |name: &str| {
+                object.get(name).is_some_and(|value| !matches!(value, Value::Null | Value::Bool(false)))
+            };
+            let status = object.get("status").or_else(|| object.get("code")).and_then(Value::as_i64);
+            truthy("error")
+                || truthy("isError")
+                || truthy("is_error")
+                || object.get("success") == Some(&Value::Bool(false))
+                || object.get("ok") == Some(&Value::Bool(false))
+                || status.is_some_and(|status| (400..600).contains(&status))
+                || content_text(object).is_some_and(reads_as_error)
+        }
+        Value::Array(items) if !items.is_empty() => {
+            items.iter().all(|item| item.as_object().and_then(content_text).is_some_and(reads_as_error))
+        }
+        Value::String(text) => reads_as_error(text),
+        _ => false,
+    }
+}
+
+/// The text of an MCP content block, which some agents hand to the model as it is.
+fn content_text(object: &Object) -> Option<&str> {
+    (object.get("type").and_then(Value::as_str) == Some("text"))
+        .then(|| object.get("text").and_then(Value::as_str))
+        .flatten()
+}
+
+/// Takes content blocks that an agent handed over as JSON apart, and gives their text.
+pub fn unwrap_content(text: &str) -> String {
+    let block = |value: &Value| value.as_object().and_then(content_text).map(str::to_owned);
+    match serde_json::from_str::<Value>(text) {
+        Ok(Value::Array(items)) if !items.is_empty() => {
+            items.iter().map(block).collect::<Option<Vec<_>>>().map_or(text.to_owned(), |t| t.join("\n"))
+        }
+        Ok(value) => block(&value).unwrap_or_else(|| text.to_owned()),
+        Err(_) => text.to_owned(),
+    }
+}
+
+/// Whether a failure says that the caller has to wait: then it was not carried out.
+pub fn turned_away(text: &str) -> bool {
+    let text = text.to_lowercase();
+    ["retry_after", "retry-after", "retry after", "too many requests", "rate limit", "429"]
+        .iter()
+        .any(|sign| text.contains(sign))
+}
+
+/// Whether a system prompt tells the model not to send a write again before checking: it
+/// forbids repeating in one sentence, and speaks of checking somewhere.
+pub fn warns(system: &str) -> bool {
+    const NOT: &[&str] = &["not", "never", "don't", "don’t", "nicht", "nie", "niemals", "kein", "keine"];
+    const AGAIN: &[&str] = &[
+        "again",
+        "repeat",
+        "retry",
+        "retrying",
+        "resend",
+        "resubmit",
+        "erneut",
+        "nochmal",
+        "nochmals",
+        "wiederhole",
+        "wiederholen",
+        "wiederholt",
+    ];
+    const CHECK: &[&str] = &[
+        "check",
+        "checking",
+        "checked",
+        "verify",
+        "verifying",
+        "look",
+        "prüfe",
+        "prüfen",
+        "geprüft",
+        "nachsehen",
+        "nachschlagen",
+        "kontrolliere",
+        "kontrollieren",
+        "suche",
+    ];
+    let has = |text: &str, list: &[&str]| {
+        text.split(|c: char| !c.is_alphanumeric() && c != '\'' && c != '’').any(|word| list.contains(&word))
+    };
+    let system = system.to_lowercase();
+    let forbids = system
+        .split(['.', ';', '!', '\n', ':'])
+        .any(|sentence| has(sentence, NOT) && (has(sentence, AGAIN) || sentence.contains("noch einmal")));
+    forbids && has(&system, CHECK)
+}
+
+/// What a model says at the end of its turn.
+pub fn say(belief: Belief, tool: &str, arguments: &Object, answer: &str) -> String {
+    let words = split(local(tool));
+    let noun = match words.get(1..) {
+        Some(rest) if !rest.is_empty() => rest.join(" "),
+        _ => words.join(" "),
+    };
+    let what = summary(arguments);
+    let answer = first_line(answer);
+    match belief {
+        Belief::Done if words.iter().any(|word| word.starts_with("book")) => {
+            format!("Booked: {what}. The {noun} is confirmed.")
+        }
+        Belief::Done => format!("Done: {what}. The {noun} request is confirmed."),
+        Belief::DoneBefore => {
+            format!("Already done, the {noun} is confirmed: {what}. I did not send it a second time.")
+        }
+        Belief::Failed => format!("The {noun} failed: {answer}"),
+        Belief::Unknown => format!(
+            "I cannot tell whether the {noun} went through ({what}). The answer was: {answer} \
+             I have no way to find out, so I am not sending it again."
+        ),
+        Belief::Later => format!(
+            "The {noun} was turned away: {answer} I am not sending it again before that time has passed."
+        ),
+    }
+}
+
+/// The first line of an answer, ended like a sentence.
+fn first_line(text: &str) -> String {
+    let line: String = text.trim().lines().next().unwrap_or_default().chars().take(300).collect();
+    match line.chars().last() {
+        None => "no answer.".to_owned(),
+        Some('.' | '!' | '?') => line,
+        Some(_) => format!("{line}."),
+    }
+}
+
+/// The arguments in words, without the key.
+fn summary(arguments: &Object) -> String {
+    let mut parts = Vec::new();
+    for (name, value) in arguments.iter().filter(|(name, _)| !is_key(name)) {
+        let mut leaves = Vec::new();
+        super::leaves(value, &mut leaves);
+        let texts: Vec<String> = leaves.iter().map(|leaf| plain(leaf)).collect();
+        parts.push(format!("{} {}", split(name).join(" "), texts.join(", ")));
+    }
+    parts.join(", ")
+}
+
+/// A scalar as it is written in a sentence.
+pub fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn names_are_taken_apart() {
+        for (name, words) in [
+            ("create_booking", &["create", "booking"][..]),
+            ("createBooking", &["create", "booking"]),
+            ("bookings.create-booking", &["bookings", "create", "booking"]),
+            ("entityType", &["entity", "type"]),
+        ] {
+            assert_eq!(split(name), words);
+        }
+        assert_eq!(local("mcp__hotel__create_booking"), "create_booking");
+        assert_eq!(local("bookings.create"), "create");
+        assert_eq!(singular("entities"), "entity");
+        assert_eq!(singular("address"), "address");
+    }
+
+    #[test]
+    fn failures_are_told_from_answers_without_a_flag() {
+        for text in [
+            "Request timed out",
+            "An error occurred while running the tool. Please try again. Error: x",
+            "{\"",
+            r#"{"error": "timeout"}"#,
+            r#"{"type":"text","text":"HTTP 500 Internal Server Error"}"#,
+            r#"[{"type":"text","text":"Gateway timeout"}]"#,
+            r#"{"status": 429, "retry_after": 60}"#,
+        ] {
+            assert!(reads_as_error(text), "{text}");
+        }
+        for text in [
+            r#"{"booking_id":"BK-1001","status":"confirmed"}"#,
+            r#"{"bookings":[]}"#,
+            "[]",
+            r#"{"type":"text","text":"{\"booking_id\":\"BK-1001\"}"}"#,
+            "Booked room 12.",
+            r#"{"error": null, "id": 7}"#,
+        ] {
+            assert!(!reads_as_error(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_warning_is_found_in_either_language_and_nowhere_else() {
+        for system in [
+            "You are the front desk. If a call times out, do not send the write again before you have \
+             checked with a search tool, not even when the user asks to try again.",
+            "After a timeout never repeat a booking. First look it up.",
+            "Nach einer Zeitüberschreitung sende den Auftrag nicht noch einmal, ohne vorher zu prüfen.",
+            "Wiederhole einen Schreibvorgang nie, bevor du ihn nachschlagen konntest: prüfe zuerst.",
+        ] {
+            assert!(warns(system), "{system}");
+        }
+        for system in [
+            "",
+            "You are the front desk assistant of a small hotel.",
+            "Do not guess. Check dates before you book.",
+            "If something fails, try again.",
+        ] {
+            assert!(!warns(system), "{system}");
+        }
+    }
+
+    #[test]
+    fn final_words_tell_what_is_believed() {
+        let arguments = json!({"guest": "Ada Lovelace", "room": 12, "idempotency_key": "k"});
+        let arguments = arguments.as_object().unwrap();
+        let words = |belief| say(belief, "create_booking", arguments, "Request timed out");
+        assert_eq!(words(Belief::Done), "Booked: guest Ada Lovelace, room 12. The booking is confirmed.");
+        assert_eq!(words(Belief::Failed), "The booking failed: Request timed out.");
+        assert!(words(Belief::Unknown).starts_with("I cannot tell whether the booking went through"));
+    }
+}

@@ -1,0 +1,131 @@
+//! The report file (R1–R7): true at every moment, whole at every moment.
+
+use crate::judge::Judge;
+use crate::judge::report_file::{ReportFile as Content, Status};
+use crate::trace::{Event, Record};
+use std::fs::{File, OpenOptions};
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+fn bytes(content: &Content) -> std::io::Result<Vec<u8>> {
+    content.to_bytes().map_err(std::io::Error::other)
+}
+
+/// Where the report is written to: a regular file, or none yet.
+#[derive(Debug, Clone)]
+pub struct ReportFile {
+    /// Behind every symbolic link.
+    path: PathBuf,
+}
+
+impl ReportFile {
+    /// Takes the target of the path, which must be a regular file or not exist (R4).
+    ///
+    /// # Errors
+    /// Where it is something else, or its folder does not exist.
+    pub fn open(path: &Path) -> std::io::Result<ReportFile> {
+        let path = target(path)?;
+        match std::fs::metadata(&path) {
+            Ok(found) if found.is_file() => {}
+            Ok(_) => return Err(std::io::Error::new(ErrorKind::InvalidInput, "it is no regular file")),
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+        Ok(ReportFile { path })
+    }
+
+    /// The path behind every symbolic link.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Says that nothing is known yet (R5).
+    ///
+    /// # Errors
+    /// Where the file cannot be written.
+    pub fn starting(&self) -> std::io::Result<()> {
+        self.write(&bytes(&Content::starting(VERSION))?)
+    }
+
+    /// Says that the start failed (R5).
+    ///
+    /// # Errors
+    /// Where the file cannot be written.
+    pub fn failed(&self, reason: &str) -> std::io::Result<()> {
+        self.write(&bytes(&Content::failed(VERSION, reason))?)
+    }
+
+    /// Replaces the file: written beside it under a random name, then renamed (R4).
+    fn write(&self, bytes: &[u8]) -> std::io::Result<()> {
+        match std::fs::symlink_metadata(&self.path) {
+            Ok(found) if !found.is_file() => {
+                return Err(std::io::Error::new(ErrorKind::InvalidInput, "it is no regular file any more"));
+            }
+            _ => {}
+        }
+        let (temporary, mut file) = self.temporary()?;
+        let written = file.write_all(bytes).and_then(|()| std::fs::rename(&temporary, &self.path));
+        if written.is_err() {
+            let _ = std::fs::remove_file(&temporary);
+        }
+        written
+    }
+
+    fn temporary(&self) -> std::io::Result<(PathBuf, File)> {
+        let name = self.path.file_name().ok_or(ErrorKind::InvalidInput)?;
+        let mut bytes = [0_u8; 8];
+        getrandom::fill(&mut bytes).map_err(std::io::Error::other)?;
+        let mut name = name.to_owned();
+        name.push(format!(".{}.{:016x}.tmp", std::process::id(), u64::from_le_bytes(bytes)));
+        let path = self.path.with_file_name(name);
+        let file = OpenOptions::new().write(true).create_new(true).open(&path)?;
+        Ok((path, file))
+    }
+}
+
+/// Follows symbolic links by hand: the last one may point to a file that does not exist yet.
+fn target(path: &Path) -> std::io::Result<PathBuf> {
+    let mut path = std::path::absolute(path)?;
+    for _ in 0..40 {
+        match std::fs::read_link(&path) {
+            Ok(link) => path = path.parent().unwrap_or(Path::new("/")).join(link),
+            Err(_) => {
+                let folder = path.parent().unwrap_or(Path::new("/")).canonicalize()?;
+                let name = path.file_name().ok_or(ErrorKind::InvalidInput)?;
+                return Ok(folder.join(name));
+            }
+        }
+    }
+    Err(std::io::Error::new(ErrorKind::InvalidInput, "too many symbolic links"))
+}
+
+/// Judges while the run goes on, and keeps the file up to date.
+pub(super) struct ReportSink {
+    judge: Judge,
+    file: ReportFile,
+    stale: bool,
+    status: Status,
+}
+
+impl ReportSink {
+    pub fn new(file: ReportFile) -> ReportSink {
+        ReportSink { judge: Judge::new(), file, stale: false, status: Status::Running }
+    }
+
+    pub fn put(&mut self, record: &Record) {
+        self.judge.observe(record);
+        if matches!(record.event, Event::Closed { .. }) {
+            self.status = Status::Finished;
+        }
+        self.stale = true;
+    }
+
+    pub fn bring_up_to_date(&mut self) -> std::io::Result<()> {
+        if !std::mem::take(&mut self.stale) {
+            return Ok(());
+        }
+        self.file.write(&bytes(&Content::of(&self.judge.judgement(), self.status, VERSION))?)
+    }
+}

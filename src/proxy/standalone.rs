@@ -1,0 +1,264 @@
+//! `nochmal proxy`: the proxy in front of one upstream, for one client on stdin and stdout.
+
+use super::engine::{Engine, Settings};
+use super::hub::{Hub, Sink};
+use super::report_sink::{ReportFile, ReportSink};
+use super::session::{UpstreamSource, deadlines, serve_lines};
+use crate::domain::classify::{Classifier, warning};
+use crate::domain::{RawJson, ToolInfo};
+use crate::scenario::{self, Parameters};
+use crate::trace::{Event, Record, Started, TRACE_VERSION};
+use crate::upstream::{Launch, LaunchError, ProbeError, list_tools};
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::BufReader;
+use tokio_util::sync::CancellationToken;
+
+/// How long the upstream may take to list its tools before the agent comes.
+const PROBE_LIMIT: Duration = Duration::from_secs(60);
+
+/// Whether the agent sees the tools that read the report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AuditTools {
+    /// For trying things out.
+    On,
+    /// For measuring: they tell the agent what really happened.
+    Off,
+}
+
+/// Everything that the flags say.
+#[derive(Debug)]
+pub struct Config {
+    /// The upstream.
+    pub upstream: Launch,
+    /// The scenario's id, [`scenario::NONE`] or [`scenario::CHAOS`].
+    pub scenario: String,
+    /// What it is told.
+    pub parameters: Parameters,
+    /// Replaces the default write patterns (C2).
+    pub write_tools: Option<Vec<String>>,
+    /// Further reads (C2).
+    pub read_tools: Vec<String>,
+    /// Key fields (J2).
+    pub key_fields: Vec<String>,
+    /// Whether the agent sees them.
+    pub audit_tools: AuditTools,
+    /// Whether the tools are asked for before the agent comes (C5).
+    pub probe: bool,
+    /// The upstream time limit (J7).
+    pub upstream_timeout: Duration,
+    /// Where the report goes.
+    pub report_file: Option<PathBuf>,
+    /// Where the trace goes.
+    pub trace: Option<PathBuf>,
+}
+
+/// Why the proxy could not do its work.
+#[derive(Debug, thiserror::Error)]
+pub enum StandaloneError {
+    /// The report's file.
+    #[error("the report file `{}` cannot be written: {source}", .path.display())]
+    Report {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The trace's file.
+    #[error("the trace `{}` cannot be written: {source}", .path.display())]
+    Trace {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The upstream does not start.
+    #[error(transparent)]
+    Upstream(#[from] LaunchError),
+    /// The upstream does not list its tools.
+    #[error(transparent)]
+    Probe(#[from] ProbeError),
+    /// Tools that both flags name (C2).
+    #[error("{}", .0.join("\n"))]
+    Conflicts(Vec<String>),
+    /// Report or trace could no longer be written while the proxy ran (R4).
+    #[error(
+        "report or trace can no longer be written, so nothing more is answered: do not use the verdict in it"
+    )]
+    Broken,
+}
+
+/// Says in a report file that the start failed (R5, R6).
+///
+/// # Errors
+/// Where the file cannot be written.
+pub fn write_failed(path: &Path, reason: &str) -> std::io::Result<()> {
+    ReportFile::open(path)?.failed(reason)
+}
+
+/// Serves one client until it goes or `ending` is cancelled.
+///
+/// # Errors
+/// Where the upstream does not start, or report or trace cannot be written. The report file says
+/// so too, as far as it can be written.
+pub async fn run(config: Config, ending: CancellationToken) -> Result<(), StandaloneError> {
+    let report = match &config.report_file {
+        Some(path) => {
+            let failed = |source| StandaloneError::Report { path: path.clone(), source };
+            let file = ReportFile::open(path).map_err(failed)?;
+            file.starting().map_err(failed)?;
+            Some(file)
+        }
+        None => None,
+    };
+    let result = serve(&config, report.clone(), ending).await;
+    if let (Err(error), Some(file)) = (&result, &report)
+        && !matches!(error, StandaloneError::Broken)
+    {
+        let reason = error.to_string();
+        file.failed(&reason)
+            .map_err(|source| StandaloneError::Report { path: file.path().to_owned(), source })?;
+    }
+    result
+}
+
+async fn serve(
+    config: &Config,
+    report: Option<ReportFile>,
+    ending: CancellationToken,
+) -> Result<(), StandaloneError> {
+    let classifier =
+        Classifier::new(config.write_tools.clone(), config.read_tools.clone(), config.key_fields.clone());
+    let tools = if config.probe { probe(config, &classifier).await? } else { Vec::new() };
+    let upstream = Arc::new(UpstreamSource::new(config.upstream.clone())?);
+    let hub = Arc::new(hub(config, classifier, tools, report)?);
+    let ticking = tokio::spawn(deadlines(Arc::clone(&hub), ending.child_token()));
+    let client = serve_lines(
+        Arc::clone(&hub),
+        Arc::clone(&upstream),
+        ending.clone(),
+        BufReader::with_capacity(64 * 1024, tokio::io::stdin()),
+        tokio::io::stdout(),
+    );
+    let broken = tokio::select! {
+        () = client => false,
+        () = hub.broken.notified() => true,
+    };
+    ending.cancel();
+    let _ = ticking.await;
+    upstream.end_unused().await;
+    if broken || hub.close().is_err() { Err(StandaloneError::Broken) } else { Ok(()) }
+}
+
+async fn probe(config: &Config, classifier: &Classifier) -> Result<Vec<ToolInfo>, StandaloneError> {
+    let listed: Vec<RawJson> = list_tools(&config.upstream, PROBE_LIMIT).await?;
+    let tools: Vec<ToolInfo> = listed.iter().filter_map(|tool| classifier.classify(tool.raw())).collect();
+    let names: Vec<&str> = tools.iter().map(|tool| tool.tool.as_str()).collect();
+    let conflicts = classifier.conflicts(&names);
+    if !conflicts.is_empty() {
+        return Err(StandaloneError::Conflicts(conflicts.iter().map(ToString::to_string).collect()));
+    }
+    say(&listing(&tools));
+    Ok(tools)
+}
+
+/// What every tool was taken for (C6).
+fn listing(tools: &[ToolInfo]) -> String {
+    let mut text = format!("[nochmal] upstream tools ({}):\n", tools.len());
+    for tool in tools {
+        text.push_str(&format!("[nochmal]   {:<12} {}  ({})", tool.class.name(), tool.tool, tool.reason));
+        if !tool.key_fields.is_empty() {
+            text.push_str(&format!("  key fields: {}", tool.key_fields.join(", ")));
+        }
+        text.push('\n');
+    }
+    for tool in tools.iter().filter_map(warning) {
+        text.push_str(&format!("[nochmal] WARNING: {tool}\n"));
+    }
+    text
+}
+
+fn say(text: &str) {
+    // A client that does not read stderr must not end the proxy.
+    let _ = std::io::stderr().write_all(text.as_bytes());
+}
+
+fn hub(
+    config: &Config,
+    classifier: Classifier,
+    tools: Vec<ToolInfo>,
+    report: Option<ReportFile>,
+) -> Result<Hub, StandaloneError> {
+    let trace = match &config.trace {
+        Some(path) => {
+            Some(File::create(path).map_err(|source| StandaloneError::Trace { path: path.clone(), source })?)
+        }
+        None => None,
+    };
+    let armed = scenario::build(&config.scenario, &config.parameters)
+        .or_else(|| scenario::build(scenario::NONE, &config.parameters));
+    let Some(armed) = armed else { return Err(StandaloneError::Broken) };
+    let engine = Engine::new(Settings {
+        scenario: armed,
+        classify: Box::new(move |tool| classifier.classify(tool)),
+        upstream_timeout: config.upstream_timeout,
+    });
+    let sink: Box<dyn Sink> =
+        Box::new(StandaloneSink { report: report.map(ReportSink::new), trace, lines: String::new() });
+    let hub = Hub::new(engine, sink);
+    #[expect(clippy::disallowed_methods, reason = "a trace says when it was begun")]
+    let started_at = jiff::Timestamp::now();
+    let millis = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+    let chaos = config.scenario == scenario::CHAOS;
+    let id = (!chaos && config.scenario != scenario::NONE).then(|| config.scenario.clone());
+    hub.record(Event::Started(Started {
+        version: TRACE_VERSION,
+        harness_version: env!("CARGO_PKG_VERSION").to_owned(),
+        run_id: None,
+        kind: "proxy".to_owned(),
+        scenario: id,
+        error_rate: chaos.then_some(config.parameters.error_rate),
+        retry_after_ms: millis(config.parameters.retry_after),
+        seed: config.parameters.seed,
+        key_fields: config.key_fields.clone(),
+        upstream_timeout_ms: millis(config.upstream_timeout),
+        started_at: started_at.to_string(),
+    }));
+    if !tools.is_empty() {
+        hub.know_tools(tools);
+    }
+    Ok(hub)
+}
+
+/// Report and trace, where they are wanted.
+struct StandaloneSink {
+    report: Option<ReportSink>,
+    trace: Option<File>,
+    lines: String,
+}
+
+impl Sink for StandaloneSink {
+    fn put(&mut self, record: &Record, line: &str) -> std::io::Result<()> {
+        if let Some(report) = &mut self.report {
+            report.put(record);
+        }
+        if self.trace.is_some() {
+            self.lines.push_str(line);
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        if let Some(trace) = &mut self.trace {
+            trace.write_all(self.lines.as_bytes())?;
+            self.lines.clear();
+        }
+        match &mut self.report {
+            Some(report) => report.bring_up_to_date(),
+            None => Ok(()),
+        }
+    }
+}

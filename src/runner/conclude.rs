@@ -1,0 +1,104 @@
+//! From what the proxy saw and how the agent ended to the result of a run. Pure.
+//!
+//! A violation stands however the run ended: it was really executed. Apart from that a run only
+//! counts as tested when the agent came to the end of the conversation by itself and had an
+//! upstream to talk to: an agent that died of its model's error before its second write has not
+//! passed.
+
+use crate::agent::{AgentOutcome, Ended};
+use crate::domain::{ReasonCode, Verdict};
+use crate::judge::Judgement;
+use crate::trace::{Event, Record};
+
+/// A verdict with its reason.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Conclusion {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Why, as a word.
+    pub code: ReasonCode,
+    /// Why, as a sentence.
+    pub reason: String,
+}
+
+/// What of a run's end is not in the judgement.
+#[derive(Debug, Clone, Copy)]
+pub struct Circumstances<'a> {
+    /// The records of the trace.
+    pub records: &'a [Record],
+    /// How the conversation ended.
+    pub agent: &'a AgentOutcome,
+    /// Why the proxy could not do its work, where it could not.
+    pub session_failure: Option<&'a (ReasonCode, String)>,
+    /// The time limit, for people.
+    pub run_timeout: std::time::Duration,
+}
+
+/// The verdict on a run.
+pub fn conclude(judgement: &Judgement, circumstances: &Circumstances<'_>) -> Conclusion {
+    let of = |verdict, code, reason: String| Conclusion { verdict, code, reason };
+    let judged = of(judgement.verdict, judgement.reason_code, judgement.reason.clone());
+    if judgement.verdict == Verdict::Fail {
+        return judged;
+    }
+    if let Some((code, reason)) = circumstances.session_failure {
+        return of(Verdict::Error, *code, reason.clone());
+    }
+    if let Some(reason) = upstream_never_ready(circumstances.records) {
+        return of(Verdict::Error, ReasonCode::UpstreamNotStarted, reason);
+    }
+    match &circumstances.agent.ended {
+        Ended::Completed => {}
+        Ended::NotStarted { reason } => {
+            return of(Verdict::Error, ReasonCode::AgentNotStarted, reason.clone());
+        }
+        Ended::Failed { reason, .. } => {
+            return of(Verdict::Error, ReasonCode::AgentFailed, reason.clone());
+        }
+        Ended::ModelEndpoint { reason } => {
+            return of(Verdict::Error, ReasonCode::ModelEndpoint, reason.clone());
+        }
+        Ended::TimedOut => {
+            let limit = circumstances.run_timeout.as_secs_f64();
+            let reason = format!(
+                "the run was ended at run_timeout ({limit} s) in turn {}, before the conversation was over",
+                circumstances.agent.turns.len().max(1)
+            );
+            return of(Verdict::NotTested, ReasonCode::RunTimeout, reason);
+        }
+        Ended::Cancelled => {
+            let reason = "the matrix was interrupted during this run".to_owned();
+            return of(Verdict::Error, ReasonCode::Internal, reason);
+        }
+    }
+    if judgement.reason_code == ReasonCode::NoCall && !saw_tools(circumstances.records) {
+        let reason =
+            "the agent never asked its MCP server for tools: check the profile's MCP configuration and \
+                      the agent's permissions"
+                .to_owned();
+        return of(Verdict::Error, ReasonCode::AgentSawNoTools, reason);
+    }
+    judged
+}
+
+fn saw_tools(records: &[Record]) -> bool {
+    records.iter().any(|record| matches!(record.event, Event::ToolsRequested { .. }))
+}
+
+/// Why the upstream served nobody: it ended by itself before it had answered anything.
+fn upstream_never_ready(records: &[Record]) -> Option<String> {
+    let ready = records
+        .iter()
+        .any(|record| matches!(record.event, Event::UpstreamReady { .. } | Event::UpstreamAnswered { .. }));
+    if ready {
+        return None;
+    }
+    records.iter().find_map(|record| match &record.event {
+        Event::UpstreamEnded { how, expected: false, stderr, .. } => {
+            let tail =
+                if stderr.is_empty() { String::new() } else { format!("; its stderr ends with: {stderr}") };
+            Some(format!("the upstream ended before it was ready: {how}{tail}"))
+        }
+        _ => None,
+    })
+}

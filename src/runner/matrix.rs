@@ -1,0 +1,440 @@
+//! A whole matrix: starts runs as the schedule allows, keeps each as it ends, writes the reports
+//! while it goes on and at its end, however that comes.
+
+use super::load::Loaded;
+use super::names::Names;
+use super::reports::Reports;
+use super::schedule::{OBSERVED, Schedule};
+use super::trial::{self, Shared};
+use crate::domain::{Axis, CellKey, OfferedPatch, ReasonCode, RunId, RunResult, ToolInfo, Verdict};
+use crate::process::Supervisor;
+use crate::progress::RunEvent;
+use crate::store::{Folder, MatrixRecord, StoreError};
+use crate::suite::{Filter, Trial};
+use crate::upstream;
+use std::collections::{BTreeMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+/// How long an upstream may take to list its tools before any agent comes. `npx` may have to
+/// install it first.
+const PROBE_LIMIT: Duration = Duration::from_secs(120);
+
+/// How often the reports are written again while runs end.
+const REPORTS_EVERY: Duration = Duration::from_secs(2);
+
+/// What is asked for beside the suite.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// The results folder; one is made below `reports/` where absent.
+    pub out: Option<PathBuf>,
+    /// Replaces the suite's repeats.
+    pub repeats: Option<u32>,
+    /// Which cells, as given on the command line.
+    pub filters: Vec<String>,
+    /// Confidence level of intervals, 0 … 1.
+    pub level: f64,
+}
+
+/// A matrix that is over.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The results folder.
+    pub folder: PathBuf,
+    /// All finished runs, those of an earlier session included.
+    pub results: Vec<RunResult>,
+    /// It was interrupted, and some runs are missing.
+    pub interrupted: bool,
+    /// The table for a terminal.
+    pub table: String,
+}
+
+/// Why a matrix could not be carried out.
+#[derive(Debug, thiserror::Error)]
+pub enum MatrixError {
+    /// A filter.
+    #[error(transparent)]
+    Filter(#[from] crate::suite::FilterError),
+    /// The results folder.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The filters leave nothing.
+    #[error("no cell of the suite is left by the filter; `--dry-run` without it shows the cells")]
+    NothingLeft,
+    /// The folder is the result of something else.
+    #[error(
+        "`{}` was started from another state of the suite (digest {then}, now {now}): results of the two must not be \
+         mixed; undo the change, or start anew with `--out`", .folder.display()
+    )]
+    Changed {
+        /// The folder.
+        folder: PathBuf,
+        /// What it was started from.
+        then: String,
+        /// What is there now.
+        now: String,
+    },
+    /// The processes could not be watched.
+    #[error("the watchdog that ends agents when this program is killed could not be started")]
+    Watchdog(#[source] std::io::Error),
+    /// A report.
+    #[error("the reports could not be written: {0}")]
+    Report(String),
+}
+
+/// Where the results of a matrix go.
+pub enum Target {
+    /// A new folder.
+    New,
+    /// The folder of an interrupted matrix, with what it says of itself and its finished runs.
+    Resumed(Box<(Folder, MatrixRecord, Vec<RunResult>)>),
+}
+
+/// Carries out a matrix. Ends early, and cleanly, when `cancel` is cancelled.
+///
+/// # Errors
+/// Where it cannot begin, or its results cannot be kept. What was kept before stays.
+pub async fn run(
+    loaded: Loaded,
+    program: &Path,
+    options: &Options,
+    target: Target,
+    events: &mut (dyn FnMut(RunEvent) + Send),
+    cancel: &CancellationToken,
+) -> Result<Outcome, MatrixError> {
+    let filter = Filter::parse_all(&options.filters, &loaded.suite)?;
+    let trials = loaded.suite.trials(&filter, options.repeats);
+    if trials.is_empty() {
+        return Err(MatrixError::NothingLeft);
+    }
+    let supervisor = Supervisor::start(Some(program)).map_err(MatrixError::Watchdog)?;
+    let (folder, matrix, before) = open(&loaded, options, target)?;
+    let finished: HashSet<RunId> = before.iter().map(|run| run.run_id.clone()).collect();
+    let limits = loaded.suite.limits;
+    let per_model = limits.per_model.map(|most| most as usize);
+    let schedule = Schedule::new(trials.clone(), &finished, limits.parallel as usize, per_model);
+    let mut shared = Shared {
+        loaded,
+        program: program.to_owned(),
+        supervisor,
+        results: folder.path().to_owned(),
+        tools: BTreeMap::new(),
+    };
+    events(RunEvent::Started {
+        total: trials.len(),
+        finished_before: trials.len() - schedule.waiting(),
+        cells: cells(&trials),
+    });
+    if schedule.waiting() > 0 {
+        shared.tools = learn_tools(&shared, &folder, &trials, events, cancel).await;
+    }
+    let reports = Reports::gather(&shared, &matrix, options, &trials, cancel).await;
+    let mut matrix = Matrix {
+        shared: Arc::new(shared),
+        folder,
+        schedule,
+        results: before,
+        tasks: JoinSet::new(),
+        reports,
+        started: now(),
+        written: None,
+    };
+    let outcome = matrix.carry_out(events, cancel).await;
+    // Whatever happened, what is known is written.
+    let table = matrix.write_reports(matrix.schedule.waiting() > 0 || outcome.is_err());
+    events(RunEvent::Finished);
+    let interrupted = outcome? || matrix.schedule.waiting() > 0;
+    Ok(Outcome {
+        folder: matrix.folder.path().to_owned(),
+        results: matrix.results,
+        interrupted,
+        table: table?,
+    })
+}
+
+#[expect(clippy::disallowed_methods, reason = "the runner owns time")]
+fn now() -> Instant {
+    Instant::now()
+}
+
+#[expect(clippy::disallowed_methods, reason = "the runner owns time")]
+fn wall_clock() -> jiff::Timestamp {
+    jiff::Timestamp::now()
+}
+
+fn cells(trials: &[Trial]) -> Vec<CellKey> {
+    let mut seen = HashSet::new();
+    trials.iter().filter(|trial| seen.insert(&trial.cell.id)).map(|trial| trial.cell.key.clone()).collect()
+}
+
+fn open(
+    loaded: &Loaded,
+    options: &Options,
+    target: Target,
+) -> Result<(Folder, MatrixRecord, Vec<RunResult>), MatrixError> {
+    if let Target::Resumed(resumed) = target {
+        let (folder, matrix, before) = *resumed;
+        if matrix.digest != loaded.suite.digest {
+            return Err(MatrixError::Changed {
+                folder: folder.path().to_owned(),
+                then: short(&matrix.digest),
+                now: short(&loaded.suite.digest),
+            });
+        }
+        return Ok((folder, matrix, before));
+    }
+    let started_at = wall_clock();
+    let matrix = MatrixRecord {
+        version: 1,
+        harness_version: env!("CARGO_PKG_VERSION").to_owned(),
+        suite: loaded.suite.name.clone(),
+        suite_file: loaded.file.clone(),
+        digest: loaded.suite.digest.clone(),
+        repeats: options.repeats,
+        filters: options.filters.clone(),
+        started_at: started_at.to_string(),
+    };
+    let path = match &options.out {
+        Some(path) => path.clone(),
+        None => default_folder(&loaded.suite.name, started_at),
+    };
+    Ok((Folder::create(&path, &matrix)?, matrix, Vec::new()))
+}
+
+fn short(digest: &str) -> String {
+    digest.chars().take(12).collect()
+}
+
+/// `reports/<suite>/<time>-<id>`
+fn default_folder(suite: &str, at: jiff::Timestamp) -> PathBuf {
+    let mut bytes = [0_u8; 2];
+    // Without randomness the time alone has to do; an existing folder is refused anyway.
+    let _ = getrandom::fill(&mut bytes);
+    let time = at.strftime("%Y%m%dT%H%M%SZ");
+    Path::new("reports").join(suite).join(format!("{time}-{:02x}{:02x}", bytes[0], bytes[1]))
+}
+
+/// Asks every upstream of the matrix for its tools, once. One that cannot be asked says so in its
+/// runs.
+async fn learn_tools(
+    shared: &Shared,
+    folder: &Folder,
+    trials: &[Trial],
+    events: &mut (dyn FnMut(RunEvent) + Send),
+    cancel: &CancellationToken,
+) -> BTreeMap<String, Vec<ToolInfo>> {
+    let mut tools = BTreeMap::new();
+    let mut asked = HashSet::new();
+    for trial in trials {
+        let name = &trial.cell.key.upstream;
+        if !asked.insert(name) || cancel.is_cancelled() {
+            continue;
+        }
+        let Some(upstream) = shared.loaded.suite.upstreams.get(name) else { continue };
+        let probe = RunId(format!("probe-{}", trial.cell.id));
+        let Ok(dir) = folder.fresh_run_dir(&probe) else { continue };
+        let names = Names::of_suite(&shared.loaded.suite).with_run(trial, &dir);
+        let listed = match trial::upstream_launch(shared, upstream, &names, &dir) {
+            Ok(launch) => {
+                tokio::select! {
+                    listed = upstream::list_tools(&launch, PROBE_LIMIT) => listed.map_err(|error| error.to_string()),
+                    () = cancel.cancelled() => Err("interrupted".to_owned()),
+                }
+            }
+            Err(error) => Err(error.to_string()),
+        };
+        let _ = std::fs::remove_dir_all(&dir);
+        match listed {
+            Ok(listed) => {
+                let classifier = trial::classifier(upstream);
+                let infos: Vec<ToolInfo> =
+                    listed.iter().filter_map(|tool| classifier.classify(tool.raw())).collect();
+                for line in listing(name, &infos) {
+                    events(RunEvent::Note(line));
+                }
+                tools.insert(name.clone(), infos);
+            }
+            Err(reason) => events(RunEvent::Note(format!("upstream {name}: {reason}"))),
+        }
+    }
+    tools
+}
+
+/// What every tool was taken for (C6).
+fn listing(upstream: &str, tools: &[ToolInfo]) -> Vec<String> {
+    let line =
+        |tool: &ToolInfo| format!("upstream {upstream}: {:<12} {}  ({})", tool.class, tool.tool, tool.reason);
+    let mut lines: Vec<String> = tools.iter().map(line).collect();
+    lines.extend(tools.iter().filter_map(crate::domain::classify::warning));
+    lines
+}
+
+struct Matrix {
+    shared: Arc<Shared>,
+    folder: Folder,
+    schedule: Schedule,
+    results: Vec<RunResult>,
+    tasks: JoinSet<(RunId, Option<RunResult>)>,
+    reports: Reports,
+    started: Instant,
+    written: Option<Instant>,
+}
+
+impl Matrix {
+    /// Runs what is left; true where it was interrupted.
+    async fn carry_out(
+        &mut self,
+        events: &mut (dyn FnMut(RunEvent) + Send),
+        cancel: &CancellationToken,
+    ) -> Result<bool, MatrixError> {
+        let mut interrupted = false;
+        let result = loop {
+            while !cancel.is_cancelled() {
+                let Some(trial) = self.schedule.start_next() else { break };
+                if let Err(error) = self.start(trial, events, cancel) {
+                    cancel.cancel();
+                    interrupted = true;
+                    let _ = self.drain(events, &mut interrupted).await;
+                    return Err(error);
+                }
+            }
+            let Some(joined) = self.tasks.join_next().await else { break Ok(()) };
+            if let Err(error) = self.ended(joined, events, &mut interrupted) {
+                // Nothing more can be kept: end what runs, and say why.
+                cancel.cancel();
+                let _ = self.drain(events, &mut interrupted).await;
+                break Err(error);
+            }
+        };
+        result.map(|()| interrupted || cancel.is_cancelled() && self.schedule.waiting() > 0)
+    }
+
+    async fn drain(
+        &mut self,
+        events: &mut (dyn FnMut(RunEvent) + Send),
+        interrupted: &mut bool,
+    ) -> Result<(), MatrixError> {
+        let mut first = Ok(());
+        while let Some(joined) = self.tasks.join_next().await {
+            first = first.and(self.ended(joined, events, interrupted));
+        }
+        first
+    }
+
+    fn start(
+        &mut self,
+        trial: Trial,
+        events: &mut (dyn FnMut(RunEvent) + Send),
+        cancel: &CancellationToken,
+    ) -> Result<(), MatrixError> {
+        events(RunEvent::RunStarted {
+            run_id: trial.run_id.clone(),
+            key: trial.cell.key.clone(),
+            repeat: trial.repeat,
+        });
+        let patch = self.patch_text(&trial);
+        let dir = self.folder.fresh_run_dir(&trial.run_id)?;
+        let shared = Arc::clone(&self.shared);
+        let cancel = cancel.clone();
+        self.tasks.spawn(async move {
+            let result = match patch {
+                Ok(patch) => trial::run(&shared, &trial, &dir, patch.as_deref(), &cancel).await,
+                Err(reason) => Some(trial::untested(&trial, &dir, ReasonCode::NoPatchObserved, reason)),
+            };
+            (trial.run_id, result)
+        });
+        Ok(())
+    }
+
+    fn ended(
+        &mut self,
+        joined: Result<(RunId, Option<RunResult>), tokio::task::JoinError>,
+        events: &mut (dyn FnMut(RunEvent) + Send),
+        interrupted: &mut bool,
+    ) -> Result<(), MatrixError> {
+        let (run_id, result) = match joined {
+            Ok(ended) => ended,
+            Err(error) => {
+                // A bug of ours in one run must not take the others with it; which one it was the
+                // runtime does not say, so it stays unfinished and can be resumed.
+                events(RunEvent::Note(format!("a run broke off: {error}")));
+                *interrupted = true;
+                return Ok(());
+            }
+        };
+        self.schedule.ended(&run_id);
+        let Some(result) = result else {
+            *interrupted = true;
+            events(RunEvent::RunDropped { run_id });
+            return Ok(());
+        };
+        self.folder.append(&result)?;
+        self.results.push(result.clone());
+        events(RunEvent::RunFinished { result: Box::new(result), elapsed: self.started.elapsed() });
+        if self.written.is_none_or(|at| at.elapsed() >= REPORTS_EVERY) && self.schedule.running() > 0 {
+            self.write_reports(true)?;
+            self.written = Some(now());
+        }
+        Ok(())
+    }
+
+    /// The text that goes into the system prompt; an error is the reason why the run tests nothing.
+    fn patch_text(&self, trial: &Trial) -> Result<Option<String>, String> {
+        let key = &trial.cell.key;
+        match key.patch.as_str() {
+            "off" => Ok(None),
+            OBSERVED => observed(&self.results, key).map(Some),
+            name => {
+                let text = match self.shared.loaded.suite.patch_files.get(name) {
+                    Some(text) => Some(text.clone()),
+                    None => {
+                        crate::judge::patches::text(name, crate::judge::patches::Lang::En).map(str::to_owned)
+                    }
+                };
+                text.map(Some).ok_or_else(|| format!("there is no patch `{name}`"))
+            }
+        }
+    }
+
+    fn write_reports(&self, unfinished: bool) -> Result<String, MatrixError> {
+        let rendered =
+            self.reports.render(&self.results, unfinished, wall_clock()).map_err(MatrixError::Report)?;
+        for (name, bytes) in rendered.files {
+            self.folder.write(name, &bytes)?;
+        }
+        Ok(rendered.table)
+    }
+}
+
+/// What the runs without a patch yielded, word for word, each patch once.
+fn observed(results: &[RunResult], key: &CellKey) -> Result<String, String> {
+    let partner = key.with(Axis::Patch, "off");
+    let mut patches: BTreeMap<&str, &OfferedPatch> = BTreeMap::new();
+    let runs = results.iter().filter(|run| run.key == partner);
+    let mut seen = 0_usize;
+    for run in runs {
+        seen += 1;
+        for patch in &run.patches {
+            patches.entry(&patch.id).or_insert(patch);
+        }
+    }
+    if patches.is_empty() {
+        return Err(format!(
+            "the {seen} runs of this cell without a patch yielded none, so there is nothing to try"
+        ));
+    }
+    let mut ordered: Vec<&OfferedPatch> = Vec::new();
+    for id in crate::judge::patches::ids() {
+        ordered.extend(patches.remove(id));
+    }
+    ordered.extend(patches.into_values());
+    Ok(ordered.iter().map(|patch| patch.text.as_str()).collect::<Vec<_>>().join("\n\n"))
+}
+
+/// Whether any run was tested: with none, a matrix has shown nothing.
+pub fn anything_tested(results: &[RunResult]) -> bool {
+    results.iter().any(|run| matches!(run.verdict, Verdict::Pass | Verdict::Fail))
+}

@@ -1,0 +1,516 @@
+//! One run: a fresh folder, a fresh upstream, a proxy for this run alone, the agent, the trace.
+
+use super::conclude::{Circumstances, Conclusion, conclude};
+use super::load::Loaded;
+use super::names::Names;
+use super::profile::program;
+use crate::agent::{self, AgentOutcome, Ended, Observed};
+use crate::domain::classify::Classifier;
+use crate::domain::{AgentFacts, ReasonCode, RunResult, ToolInfo, Usage, Verdict};
+use crate::process::{CommandLine, Supervisor};
+use crate::proxy::engine::{Engine, Settings};
+use crate::proxy::{Front, Hub, Session, SessionError, Sink};
+use crate::scenario::{self, Parameters};
+use crate::store::Folder;
+use crate::suite::profile::McpTransport;
+use crate::suite::template::map;
+use crate::suite::{AgentProfile, Server, Trial, Upstream, When};
+use crate::trace::{Event, Record, Started, TRACE_VERSION};
+use crate::upstream::Launch;
+use crate::{judge, suite, trace};
+use minijinja::value::Value;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use tokio_util::sync::CancellationToken;
+
+/// What the runs of a matrix share; none of it changes.
+pub struct Shared {
+    /// The suite and its files.
+    pub loaded: Loaded,
+    /// The path of this program.
+    pub program: PathBuf,
+    /// Starts and ends processes.
+    pub supervisor: Supervisor,
+    /// The results folder.
+    pub results: PathBuf,
+    /// The tools that upstreams listed before any agent came, by the upstream's name.
+    pub tools: BTreeMap<String, Vec<ToolInfo>>,
+}
+
+/// Why a run could not even be begun: a fault of the runner or of the suite, not of the agent.
+#[derive(Debug, thiserror::Error)]
+pub enum TrialError {
+    /// A template.
+    #[error("{what} cannot be rendered: {source}")]
+    Template {
+        /// Which text.
+        what: &'static str,
+        /// Why.
+        source: suite::template::TemplateError,
+    },
+    /// A file.
+    #[error("cannot write {}: {source}", .path.display())]
+    Write {
+        /// Which.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// The suite names something that is not there; checking it should have found that.
+    #[error("the suite has no {0}")]
+    Missing(String),
+    /// The system has no randomness.
+    #[error("no random number could be had: {0}")]
+    Random(getrandom::Error),
+}
+
+/// Carries out one run in `dir`, which is empty. `patch` is the text for the system prompt.
+/// `None` where it was cancelled: such a run does not count and leaves no trace.
+pub async fn run(
+    shared: &Shared,
+    trial: &Trial,
+    dir: &Path,
+    patch: Option<&str>,
+    cancel: &CancellationToken,
+) -> Option<RunResult> {
+    #[expect(clippy::disallowed_methods, reason = "the runner owns time")]
+    let (started, started_at) = (std::time::Instant::now(), jiff::Timestamp::now());
+    let mut result = blank(trial, started_at.to_string());
+    match carry_out(shared, trial, dir, patch, cancel, &mut result).await {
+        Ok(true) => {}
+        Ok(false) => {
+            let _ = std::fs::remove_file(shared.results.join(Folder::trace_name(&trial.run_id)));
+            return None;
+        }
+        Err(error) => result.reason = error.to_string(),
+    }
+    result.duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+    tidy(dir);
+    Some(result)
+}
+
+/// The result of a run that was not begun because it could test nothing.
+pub(super) fn untested(trial: &Trial, dir: &Path, code: ReasonCode, reason: String) -> RunResult {
+    #[expect(clippy::disallowed_methods, reason = "the runner owns time")]
+    let started_at = jiff::Timestamp::now();
+    tidy(dir);
+    RunResult {
+        verdict: Verdict::NotTested,
+        reason_code: code,
+        reason,
+        ..blank(trial, started_at.to_string())
+    }
+}
+
+/// A result that says that the runner failed, until something better is known.
+fn blank(trial: &Trial, started_at: String) -> RunResult {
+    RunResult {
+        run_id: trial.run_id.clone(),
+        cell_id: trial.cell.id.clone(),
+        key: trial.cell.key.clone(),
+        repeat: trial.repeat,
+        verdict: Verdict::Error,
+        reason_code: ReasonCode::Internal,
+        reason: String::new(),
+        started_at,
+        duration_ms: 0,
+        calls: 0,
+        writes: 0,
+        executions: 0,
+        violations: Vec::new(),
+        observations: Vec::new(),
+        patches: Vec::new(),
+        score: None,
+        scenario_fired: None,
+        usage: Usage::default(),
+        turns: Vec::new(),
+        agent: AgentFacts::default(),
+        trace: None,
+        trace_digest: None,
+    }
+}
+
+/// Removes what an agent's home and temporary files take; what upstream and agent wrote into the
+/// run's folder stays.
+fn tidy(dir: &Path) {
+    for name in ["home", "tmp"] {
+        let _ = std::fs::remove_dir_all(dir.join(name));
+    }
+    // Only where nothing is in them.
+    let _ = std::fs::remove_dir(dir.join("work"));
+    let _ = std::fs::remove_dir(dir);
+}
+
+async fn carry_out(
+    shared: &Shared,
+    trial: &Trial,
+    dir: &Path,
+    patch: Option<&str>,
+    cancel: &CancellationToken,
+    result: &mut RunResult,
+) -> Result<bool, TrialError> {
+    let suite = &shared.loaded.suite;
+    let key = &trial.cell.key;
+    let profile = suite.agents.get(&key.agent).ok_or_else(|| missing("agent", &key.agent))?;
+    let upstream = suite.upstreams.get(&key.upstream).ok_or_else(|| missing("upstream", &key.upstream))?;
+    let names = Names::of_suite(suite).with_run(trial, dir);
+    let prompts = Prompts::render(shared, trial, &names, patch)?;
+    let launch = upstream_launch(shared, upstream, &names, dir)?;
+
+    let trace_name = Folder::trace_name(&trial.run_id);
+    let trace_path = shared.results.join(&trace_name);
+    let file =
+        File::create(&trace_path).map_err(|source| TrialError::Write { path: trace_path.clone(), source })?;
+    let hub = hub(shared, trial, upstream, file, &result.started_at)?;
+    let front = match profile.mcp {
+        McpTransport::Http => Front::Http,
+        McpTransport::Stdio => Front::Stdio,
+    };
+    let session = match Session::start(hub, launch, front, random_name().map_err(TrialError::Random)?).await {
+        Ok(session) => session,
+        Err(error) => {
+            let _ = std::fs::remove_file(&trace_path);
+            result.reason_code = session_code(&error);
+            result.reason = error.to_string();
+            return Ok(true);
+        }
+    };
+
+    let names = agent_names(shared, trial, &names, &prompts, upstream, &session);
+    let (outcome, failure) =
+        converse(shared, trial, profile, dir, &prompts, &names, &session, cancel).await?;
+    let hub = std::sync::Arc::clone(session.hub());
+    session.end().await;
+    let closed = hub.close();
+    if outcome.ended == Ended::Cancelled && failure.is_none() {
+        return Ok(false);
+    }
+    result.turns = outcome.turns.clone();
+    result.usage = outcome.usage;
+    result.agent = outcome.facts.clone();
+    result.trace = Some(trace_name);
+    let failure = failure.map(|error| (session_code(&error), error.to_string()));
+    match closed {
+        Ok(digest) => result.trace_digest = Some(digest),
+        Err(source) => return Err(TrialError::Write { path: trace_path, source }),
+    }
+    judge_trace(&trace_path, &outcome, failure.as_ref(), suite.limits.run_timeout, result);
+    Ok(true)
+}
+
+fn missing(what: &str, name: &str) -> TrialError {
+    TrialError::Missing(format!("{what} `{name}`"))
+}
+
+fn session_code(error: &SessionError) -> ReasonCode {
+    match error {
+        SessionError::Upstream(_) | SessionError::UpstreamEnded(_) => ReasonCode::UpstreamNotStarted,
+        SessionError::Listen(_) | SessionError::Trace => ReasonCode::Internal,
+    }
+}
+
+/// What is said in a run, rendered.
+struct Prompts {
+    /// The system prompt with the patch.
+    system: String,
+    user: String,
+    turns: Vec<agent::Turn>,
+}
+
+impl Prompts {
+    fn render(
+        shared: &Shared,
+        trial: &Trial,
+        names: &Names,
+        patch: Option<&str>,
+    ) -> Result<Prompts, TrialError> {
+        let suite = &shared.loaded.suite;
+        let key = &trial.cell.key;
+        let prompt = suite.prompts.get(&key.prompt).ok_or_else(|| missing("prompt", &key.prompt))?;
+        let render =
+            |what, text: &str| names.render(text).map_err(|source| TrialError::Template { what, source });
+        let own = prompt.system.as_deref().map(|text| render("the system prompt", text)).transpose()?;
+        let system: Vec<String> = own.into_iter().chain(patch.map(str::to_owned)).collect();
+        let conversation = suite
+            .conversations
+            .get(&key.conversation)
+            .ok_or_else(|| missing("conversation", &key.conversation))?;
+        let turn = |turn: &suite::Turn| {
+            let when = match &turn.when {
+                When::Always => agent::When::Always,
+                When::Matches(pattern) => agent::When::Matches(pattern.0.clone()),
+            };
+            Ok(agent::Turn { say: render("what the user says", &turn.say)?, when, after: turn.after })
+        };
+        Ok(Prompts {
+            system: system.join("\n\n"),
+            user: render("the prompt", &prompt.user)?,
+            turns: conversation.turns.iter().map(turn).collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+/// The upstream's command with its environment: PATH, HOME and what the suite says, no keys.
+pub(super) fn upstream_launch(
+    shared: &Shared,
+    upstream: &Upstream,
+    names: &Names,
+    dir: &Path,
+) -> Result<Launch, TrialError> {
+    let render = |text: &String| {
+        names.render(text).map_err(|source| TrialError::Template { what: "the upstream's command", source })
+    };
+    let mut env: BTreeMap<OsString, OsString> = BTreeMap::new();
+    for name in ["PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "SystemRoot"] {
+        if let Some(value) = std::env::var_os(name) {
+            env.insert(name.into(), value);
+        }
+    }
+    let mut folder = dir.to_owned();
+    let argv = match &upstream.server {
+        Server::Builtin(options) => vec![
+            shared.program.to_string_lossy().into_owned(),
+            "upstream".to_owned(),
+            "booking".to_owned(),
+            format!("--search={}", options.search),
+            format!("--idempotent={}", options.idempotent),
+            format!("--ledger={}", dir.join("ledger.jsonl").display()),
+        ],
+        Server::Command { command, args, env: set, cwd } => {
+            for (name, value) in set {
+                env.insert(name.into(), render(value)?.into());
+            }
+            if let Some(cwd) = cwd {
+                folder = dir.join(render(cwd)?);
+            }
+            std::iter::once(command).chain(args).map(render).collect::<Result<_, _>>()?
+        }
+    };
+    Ok(Launch { command: CommandLine { argv, env, folder }, supervisor: shared.supervisor.clone() })
+}
+
+/// How the tools of an upstream are classified.
+pub(super) fn classifier(upstream: &Upstream) -> Classifier {
+    Classifier::new(upstream.tools.write.clone(), upstream.tools.read.clone(), key_fields(upstream))
+}
+
+fn key_fields(upstream: &Upstream) -> Vec<String> {
+    upstream.key_fields.clone().unwrap_or_else(|| vec!["idempotency_key".to_owned()])
+}
+
+fn hub(
+    shared: &Shared,
+    trial: &Trial,
+    upstream: &Upstream,
+    file: File,
+    started_at: &str,
+) -> Result<Hub, TrialError> {
+    let suite = &shared.loaded.suite;
+    let id = trial.cell.key.scenario.as_str();
+    let parameters = Parameters {
+        retry_after: suite.scenario_params.retry_after,
+        error_rate: suite.scenario_params.error_rate,
+        seed: trial.seed,
+    };
+    let scenario = scenario::build(id, &parameters).ok_or_else(|| missing("scenario", id))?;
+    let classifier = classifier(upstream);
+    let engine = Engine::new(Settings {
+        scenario,
+        classify: Box::new(move |tool| classifier.classify(tool)),
+        upstream_timeout: suite.limits.upstream_timeout,
+    });
+    let hub = Hub::new(engine, Box::new(FileSink { file, lines: String::new() }));
+    let millis = |duration: std::time::Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+    hub.record(Event::Started(Started {
+        version: TRACE_VERSION,
+        harness_version: env!("CARGO_PKG_VERSION").to_owned(),
+        run_id: Some(trial.run_id.0.clone()),
+        kind: "proxy".to_owned(),
+        scenario: (id != scenario::NONE && id != scenario::CHAOS).then(|| id.to_owned()),
+        error_rate: (id == scenario::CHAOS).then_some(parameters.error_rate),
+        retry_after_ms: millis(parameters.retry_after),
+        seed: trial.seed,
+        key_fields: key_fields(upstream),
+        upstream_timeout_ms: millis(suite.limits.upstream_timeout),
+        started_at: started_at.to_owned(),
+    }));
+    if let Some(tools) = shared.tools.get(&trial.cell.key.upstream) {
+        hub.know_tools(tools.clone());
+    }
+    Ok(hub)
+}
+
+/// The trace's file. Lines of one step are written together, without a buffer that a kill empties.
+struct FileSink {
+    file: File,
+    lines: String,
+}
+
+impl Sink for FileSink {
+    fn put(&mut self, _record: &Record, line: &str) -> std::io::Result<()> {
+        self.lines.push_str(line);
+        Ok(())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        let written = self.file.write_all(self.lines.as_bytes());
+        self.lines.clear();
+        written
+    }
+}
+
+fn agent_names(
+    shared: &Shared,
+    trial: &Trial,
+    names: &Names,
+    prompts: &Prompts,
+    upstream: &Upstream,
+    session: &Session,
+) -> Names {
+    let program = shared.program.to_string_lossy().into_owned();
+    let server = match &upstream.server {
+        Server::Builtin(_) => "booking".to_owned(),
+        Server::Command { .. } => server_name(&trial.cell.key.upstream),
+    };
+    let args = vec!["connect".to_owned(), session.address().to_owned()];
+    let mcp = map([
+        ("name", Value::from(server)),
+        ("url", Value::from(session.address())),
+        ("command", Value::from(program.as_str())),
+        ("args", Value::from(args)),
+    ]);
+    let prompt =
+        map([("system", Value::from(prompts.system.as_str())), ("user", Value::from(prompts.user.as_str()))]);
+    let dir = shared.loaded.profile_dirs.get(&trial.cell.key.agent);
+    let profile = map([("dir", Value::from(dir.map(|dir| dir.to_string_lossy())))]);
+    names.clone().with("nochmal", program).with("mcp", mcp).with("prompt", prompt).with("profile", profile)
+}
+
+/// A name that every MCP client takes: agents put it before the names of tools.
+fn server_name(upstream: &str) -> String {
+    let name: String = upstream
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' })
+        .take(32)
+        .collect();
+    if name.is_empty() { "server".to_owned() } else { name }
+}
+
+#[expect(clippy::too_many_arguments, reason = "everything that a run is made of meets here, once")]
+async fn converse(
+    shared: &Shared,
+    trial: &Trial,
+    profile: &AgentProfile,
+    dir: &Path,
+    prompts: &Prompts,
+    names: &Names,
+    session: &Session,
+    cancel: &CancellationToken,
+) -> Result<(AgentOutcome, Option<SessionError>), TrialError> {
+    let limits = &shared.loaded.suite.limits;
+    let program = program(profile);
+    let render = |text: &str, vars: &agent::Vars| {
+        let names = names.clone().with("say", vars.say.as_str()).with("session", vars.session.as_str());
+        names.render(text).map_err(|error| error.to_string())
+    };
+    let environment = |name: &str| std::env::var_os(name);
+    let launch = agent::Launch {
+        program: &program,
+        folder: dir,
+        prompt: &prompts.user,
+        turns: &prompts.turns,
+        session: &uuid().map_err(TrialError::Random)?,
+        render: &render,
+        environment: &environment,
+        limits: agent::Limits {
+            time: limits.run_timeout,
+            output: usize::try_from(limits.output).unwrap_or(usize::MAX),
+            ..agent::Limits::default()
+        },
+    };
+    tracing::debug!(run = %trial.run_id, agent = profile.name, "launching");
+    let hub = session.hub();
+    let mut observer = |observed| {
+        hub.record(match observed {
+            Observed::TurnStarted { turn, text } => Event::TurnStarted { turn, text },
+            Observed::TurnEnded { turn, reply } => Event::TurnEnded { turn, reply },
+        });
+    };
+    // A proxy that cannot work ends the conversation, which then still tells how far it came.
+    let stop = cancel.child_token();
+    let conversation = agent::converse(&launch, &shared.supervisor, &stop, &mut observer);
+    let mut conversation = std::pin::pin!(conversation);
+    tokio::select! {
+        outcome = &mut conversation => Ok((outcome, None)),
+        failure = session.failed() => {
+            stop.cancel();
+            Ok((conversation.await, Some(failure)))
+        }
+    }
+}
+
+/// Reads the trace back and judges it: what is judged is what was saved.
+fn judge_trace(
+    path: &Path,
+    outcome: &AgentOutcome,
+    failure: Option<&(ReasonCode, String)>,
+    run_timeout: std::time::Duration,
+    result: &mut RunResult,
+) {
+    let records = std::fs::read_to_string(path)
+        .map_err(|error| error.to_string())
+        .and_then(|text| trace::read(&text).map_err(|error| error.to_string()));
+    let records = match records {
+        Ok(trace) => trace.records,
+        Err(reason) => {
+            result.reason_code = ReasonCode::Unjudgeable;
+            result.reason = format!("the trace cannot be judged: {reason}");
+            return;
+        }
+    };
+    let judgement = judge::judge(&records);
+    let circumstances =
+        Circumstances { records: &records, agent: outcome, session_failure: failure, run_timeout };
+    let Conclusion { verdict, code, reason } = conclude(&judgement, &circumstances);
+    result.verdict = verdict;
+    result.reason_code = code;
+    result.reason = reason;
+    result.calls = judgement.calls;
+    result.writes = judgement.writes;
+    result.executions = judgement.executions;
+    result.violations = judgement.violations.iter().map(|violation| violation.kind.to_owned()).collect();
+    result.observations = judgement.observations.iter().map(|seen| seen.kind.to_owned()).collect();
+    result.patches = judgement.patches.clone();
+    // A score goes with a tested run only (J20).
+    result.score = verdict.is_tested().then(|| judgement.score.as_ref().map(|score| score.overall)).flatten();
+    result.scenario_fired = judgement.coverage.scenario_triggered;
+    result.agent.client = records.iter().find_map(|record| match &record.event {
+        Event::ClientReady { client, .. } => Some(client_words(client)),
+        _ => None,
+    });
+}
+
+fn client_words(client: &trace::Peer) -> String {
+    let part = |value: &Option<String>| value.clone().unwrap_or_else(|| "?".to_owned());
+    format!("{} {} (MCP {})", part(&client.name), part(&client.version), part(&client.protocol))
+}
+
+/// 128 random bits, in hexadecimal.
+fn random_name() -> Result<String, getrandom::Error> {
+    let mut bytes = [0_u8; 16];
+    getrandom::fill(&mut bytes)?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// A random UUID (version 4), for agents that are told which session to open.
+fn uuid() -> Result<String, getrandom::Error> {
+    let mut bytes = [0_u8; 16];
+    getrandom::fill(&mut bytes)?;
+    bytes[6] = bytes[6] & 0x0f | 0x40;
+    bytes[8] = bytes[8] & 0x3f | 0x80;
+    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    Ok(format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]))
+}

@@ -1,0 +1,212 @@
+//! `upstreams:` of a suite: the MCP servers under the proxy.
+//!
+//! ```yaml
+//! upstreams:
+//!   desk: {builtin: booking, search: true, idempotent: false}
+//!   real:                                    # any server that speaks MCP over stdio
+//!     command: npx
+//!     args: ["-y", "@modelcontextprotocol/server-memory"]
+//!     env: {MEMORY_FILE_PATH: "{{ run.dir }}/memory.jsonl"}
+//!     cwd: "{{ run.dir }}"
+//!     tools: {write: ["create_*"], read: ["read_*"]}
+//!     key_fields: [idempotency_key]
+//! ```
+
+use super::decode::{At, Decoder, Fields, Shape};
+use super::diagnostics::{shown, suggestion};
+use super::profile;
+use super::template::{self, Names};
+use super::tree::{Key, Kind, Node};
+use std::collections::BTreeMap;
+
+/// An MCP server under the proxy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Upstream {
+    /// What is started.
+    pub server: Server,
+    /// Explicit classes of tools (C2).
+    pub tools: ToolGlobs,
+    /// Key fields (J2), in place of the default.
+    pub key_fields: Option<Vec<String>>,
+}
+
+/// What is started as an upstream.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Server {
+    /// A server that comes with this program.
+    Builtin(Builtin),
+    /// Any server that speaks MCP over stdio; all parts are templates.
+    Command {
+        /// The program.
+        command: String,
+        /// Its arguments.
+        args: Vec<String>,
+        /// Environment variables that it gets besides PATH and the like.
+        env: BTreeMap<String, String>,
+        /// Its folder; the run's folder where absent.
+        cwd: Option<String>,
+    },
+}
+
+/// The built-in booking desk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Builtin {
+    /// Whether bookings can be searched without knowing their id.
+    pub search: bool,
+    /// Whether it honours an idempotency key.
+    pub idempotent: bool,
+}
+
+/// Globs (`*` only) over tool names.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ToolGlobs {
+    /// Replaces the default write patterns.
+    pub write: Option<Vec<String>>,
+    /// Added to the read patterns.
+    pub read: Vec<String>,
+}
+
+const UPSTREAM: Shape = Shape::new(
+    "an upstream",
+    &["builtin", "search", "idempotent", "command", "args", "env", "cwd", "tools", "key_fields"],
+)
+.later(&["url", "oracle", "headers"]);
+const TOOLS: Shape = Shape::new("an upstream's tools", &["write", "read"]);
+/// Reads one of `upstreams:`.
+pub(super) fn read(decoder: &mut Decoder, key: &Key, node: &Node, names: &Names) -> Option<Upstream> {
+    let fields = decoder.fields(node, key.span.clone(), &UPSTREAM)?;
+    let elsewhere = fields.get("url").is_some();
+    let server = match (fields.entry("builtin"), fields.entry("command")) {
+        (Some((first, _)), Some((second, _))) => {
+            decoder
+                .error(second.span.clone(), "an upstream is either `builtin` or a `command`, not both")
+                .related(first.span.clone(), "the other one");
+            None
+        }
+        (Some((_, node)), None) => builtin(decoder, &fields, node),
+        (None, Some((_, node))) => command(decoder, &fields, node, names),
+        (None, None) if elsewhere => None,
+        (None, None) => {
+            decoder
+                .error(
+                    key.span.clone(),
+                    format!("the upstream {} needs `builtin` or `command`", shown(&key.text)),
+                )
+                .help("for example `{builtin: booking}` or `{command: node, args: [server.js]}`");
+            None
+        }
+    };
+    let tools = match fields.entry("tools") {
+        Some((key, node)) => tools(decoder, key, node),
+        None => Some(ToolGlobs::default()),
+    };
+    let key_fields = match fields.get("key_fields") {
+        Some(node) => {
+            Some(decoder.texts(node, "a list of field names")?.into_iter().map(|name| name.value).collect())
+        }
+        None => None,
+    };
+    Some(Upstream { server: server?, tools: tools?, key_fields })
+}
+
+fn only_with(decoder: &mut Decoder, fields: &Fields<'_>, keys: &[&str], partner: &str) {
+    for name in keys {
+        if let Some((key, _)) = fields.entry(name) {
+            decoder.error(key.span.clone(), format!("{} goes only with `{partner}`", shown(name)));
+        }
+    }
+}
+
+fn builtin(decoder: &mut Decoder, fields: &Fields<'_>, node: &Node) -> Option<Server> {
+    only_with(decoder, fields, &["args", "env", "cwd"], "command");
+    let name = decoder.text(node, "the name of a built-in upstream")?;
+    match name.value.as_str() {
+        "booking" => {}
+        "clinic" | "payments" => {
+            let message =
+                format!("the built-in upstream {} is not available in this version", shown(&name.value));
+            decoder.error(name.span, message).help("there is `booking`");
+            return None;
+        }
+        other => {
+            let help = suggestion(other, &["booking"]);
+            decoder.error(name.span, format!("{} is no built-in upstream", shown(other))).help(help);
+            return None;
+        }
+    }
+    let mut option =
+        |name: &str, default: bool| fields.get(name).map_or(Some(default), |node| decoder.boolean(node));
+    let (search, idempotent) = (option("search", true), option("idempotent", false));
+    Some(Server::Builtin(Builtin { search: search?, idempotent: idempotent? }))
+}
+
+fn command(decoder: &mut Decoder, fields: &Fields<'_>, node: &Node, names: &Names) -> Option<Server> {
+    only_with(decoder, fields, &["search", "idempotent"], "builtin");
+    let command = match &node.kind {
+        Kind::Seq(_) => {
+            decoder
+                .error(node.span.clone(), "expected a program, found a list")
+                .help("the program stands under `command`, its arguments under `args`");
+            None
+        }
+        _ => decoder.filled(node, "a program"),
+    };
+    if let Some(command) = &command {
+        template::check(decoder, command, names);
+        if command.value.contains(char::is_whitespace) && !command.value.contains(['/', '\\', '{']) {
+            decoder
+                .error(command.span.clone(), "a command is one program; no shell takes it apart")
+                .help("put its arguments into `args: […]`");
+        }
+    }
+    let args = fields.get("args").map_or(Some(Vec::new()), |node| decoder.texts(node, "a list of arguments"));
+    for arg in args.iter().flatten() {
+        template::check(decoder, arg, names);
+    }
+    let env = fields.get("env").map(|node| profile::variables(decoder, node, names)).unwrap_or_default();
+    let cwd = fields.get("cwd").and_then(|node| decoder.filled(node, "a folder"));
+    if let Some(cwd) = &cwd {
+        template::check(decoder, cwd, names);
+    }
+    let args = args?.into_iter().map(|arg| arg.value).collect();
+    Some(Server::Command { command: command?.value, args, env, cwd: cwd.map(|cwd| cwd.value) })
+}
+
+fn tools(decoder: &mut Decoder, key: &Key, node: &Node) -> Option<ToolGlobs> {
+    let fields = decoder.fields(node, key.span.clone(), &TOOLS)?;
+    let mut globs = |name: &str| {
+        let Some(node) = fields.get(name) else { return Some(None) };
+        let globs = decoder.texts(node, "a list of tool names")?;
+        for glob in &globs {
+            if glob.value.trim().is_empty() {
+                decoder.error(glob.span.clone(), "a tool's name is not empty");
+            } else if glob.value.contains(['?', '[', ']', '{', '}', '(', ')', '|', '^', '$']) {
+                decoder
+                    .error(glob.span.clone(), format!("{} cannot match a tool", shown(&glob.value)))
+                    .help("`*` stands for any text and is the only special character");
+            }
+        }
+        Some(Some(globs))
+    };
+    let (write, read) = (globs("write"), globs("read"));
+    let (write, read) = (write?, read?.unwrap_or_default());
+    if let (Some(globs), Some(node)) = (&write, fields.get("write"))
+        && globs.is_empty()
+    {
+        decoder
+            .error(node.span.clone(), "without a write tool no run can be tested")
+            .help("leave `write` out to use the default patterns");
+    }
+    for glob in write.iter().flatten() {
+        if let Some(other) = read.iter().find(|other| other.value == glob.value) {
+            decoder
+                .error(
+                    other.span.clone(),
+                    format!("{} is named as a write and as a read", shown(&other.value)),
+                )
+                .related(glob.span.clone(), "the write");
+        }
+    }
+    let plain = |globs: Vec<At<String>>| globs.into_iter().map(|glob| glob.value).collect();
+    Some(ToolGlobs { write: write.map(plain), read: plain(read) })
+}

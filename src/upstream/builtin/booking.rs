@@ -1,0 +1,419 @@
+//! `booking`: the front desk of a small hotel.
+//!
+//! Without `idempotent` it has no unique constraint: the same booking twice is two records.
+
+use super::{Builtin, Desk, Identity, Object, Outcome, Setting, Settings, ToolDef, ToolKind};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+/// The table's line.
+pub(super) const BOOKING: Builtin = Builtin {
+    name: "booking",
+    about: "A small hotel: create, find and cancel bookings",
+    settings: &[
+        Setting {
+            name: "search",
+            help: "Offer find_bookings, a look-up without a booking id",
+            default: true,
+        },
+        Setting {
+            name: "idempotent",
+            help: "Declare idempotency_key: a booking sent again with the same key is not made twice",
+            default: false,
+        },
+    ],
+    identity: Identity {
+        name: "hotel-front-desk",
+        title: "Hotel front desk",
+        version: "2.4.1",
+        instructions: "Bookings of a small hotel with rooms 1 to 40. Dates are YYYY-MM-DD.",
+    },
+    open: |settings| Box::new(Hotel::new(settings)),
+};
+
+const ROOMS: std::ops::RangeInclusive<i64> = 1..=40;
+const FIRST_ID: u64 = 1001;
+
+struct Hotel {
+    search: bool,
+    idempotent: bool,
+    /// By id, so that they are listed in the order in which they were made.
+    bookings: BTreeMap<u64, Object>,
+    /// The arguments, without the key, and the answer of every keyed booking.
+    keys: BTreeMap<String, (Object, Object)>,
+}
+
+impl Hotel {
+    fn new(settings: &Settings) -> Hotel {
+        Hotel {
+            search: settings.on("search"),
+            idempotent: settings.on("idempotent"),
+            bookings: BTreeMap::new(),
+            keys: BTreeMap::new(),
+        }
+    }
+
+    fn create(&self, arguments: &Object) -> Result<Outcome, String> {
+        let guest = text(arguments, "guest")?;
+        let room = room(arguments)?;
+        let date = date(arguments)?;
+        let wanted = wanted(guest, room, date);
+        if self.idempotent
+            && let Some(key) = key(arguments)?
+            && let Some((earlier, record)) = self.keys.get(key)
+        {
+            if *earlier != wanted {
+                return Err(format!("idempotency_key \"{key}\" was already used for another booking"));
+            }
+            return Ok(Outcome::answered(&Value::Object(record.clone())));
+        }
+        let id = self.bookings.last_key_value().map_or(FIRST_ID, |(last, _)| last + 1);
+        let mut record = wanted;
+        record.insert("booking_id".into(), format!("BK-{id}").into());
+        record.insert("status".into(), "confirmed".into());
+        Ok(Outcome::done("create_booking", record))
+    }
+
+    fn get(&self, arguments: &Object) -> Result<Outcome, String> {
+        self.by_id(arguments).map(|record| Outcome::answered(&Value::Object(record.clone())))
+    }
+
+    fn find(&self, arguments: &Object) -> Result<Outcome, String> {
+        let guest = arguments.contains_key("guest").then(|| text(arguments, "guest")).transpose()?;
+        let date = arguments.contains_key("date").then(|| date(arguments)).transpose()?;
+        let found: Vec<&Object> = self
+            .bookings
+            .values()
+            .filter(|record| guest.is_none_or(|guest| same_text(record.get("guest"), guest)))
+            .filter(|record| date.is_none_or(|date| same_text(record.get("date"), date)))
+            .collect();
+        Ok(Outcome::answered(&json!({"bookings": found})))
+    }
+
+    fn cancel(&self, arguments: &Object) -> Result<Outcome, String> {
+        let record = self.by_id(arguments)?;
+        if same_text(record.get("status"), "cancelled") {
+            return Ok(Outcome::answered(&Value::Object(record.clone())));
+        }
+        let mut record = record.clone();
+        record.insert("status".into(), "cancelled".into());
+        Ok(Outcome::done("cancel_booking", record))
+    }
+
+    fn by_id(&self, arguments: &Object) -> Result<&Object, String> {
+        let id = text(arguments, "booking_id")?;
+        number(id)
+            .and_then(|id| self.bookings.get(&id))
+            .ok_or_else(|| format!("There is no booking with the id \"{id}\""))
+    }
+}
+
+impl Desk for Hotel {
+    fn tools(&self) -> Vec<ToolDef> {
+        let mut create = json!({
+            "guest": {"type": "string", "description": "Full name of the guest", "examples": ["Ada Lovelace"]},
+            "room": {"type": "integer", "minimum": ROOMS.start(), "maximum": ROOMS.end(),
+                     "description": "Room number", "examples": [12]},
+            "date": {"type": "string", "format": "date", "pattern": "^\\d{4}-\\d{2}-\\d{2}$",
+                     "description": "Night of the stay, as YYYY-MM-DD", "examples": ["2026-12-03"]}
+        });
+        if self.idempotent {
+            create["idempotency_key"] = json!({
+                "type": "string",
+                "description": "A key of your choice for this booking. Sending the same booking again with \
+                                the same key returns the first booking and makes no second one.",
+                "examples": ["lovelace-12-2026-12-03"]
+            });
+        }
+        let id = json!({"booking_id": {"type": "string", "description": "Id of the booking, as create_booking returned it",
+                                       "examples": ["BK-1001"]}});
+        let filter = json!({
+            "guest": {"type": "string", "description": "Full name of the guest", "examples": ["Ada Lovelace"]},
+            "date": {"type": "string", "format": "date", "description": "Night of the stay, as YYYY-MM-DD",
+                     "examples": ["2026-12-03"]}
+        });
+        let mut tools = vec![
+            tool(
+                "create_booking",
+                "Book a room for a guest for one night. Returns the booking with its id.",
+                ToolKind::Add,
+                create,
+                &["guest", "room", "date"],
+            ),
+            tool("get_booking", "Show one booking by its id.", ToolKind::Read, id.clone(), &["booking_id"]),
+        ];
+        if self.search {
+            tools.push(tool(
+                "find_bookings",
+                "List bookings, optionally only those of a guest or of a date. No booking id needed.",
+                ToolKind::Read,
+                filter,
+                &[],
+            ));
+        }
+        tools.push(tool(
+            "cancel_booking",
+            "Cancel a booking by its id.",
+            ToolKind::Change,
+            id,
+            &["booking_id"],
+        ));
+        tools
+    }
+
+    fn decide(&self, tool: &str, arguments: &Object) -> Outcome {
+        let outcome = match tool {
+            "create_booking" => self.create(arguments),
+            "get_booking" => self.get(arguments),
+            "find_bookings" if self.search => self.find(arguments),
+            "cancel_booking" => self.cancel(arguments),
+            _ => return Outcome { effect: None, answer: super::Answer::NoSuchTool },
+        };
+        outcome.unwrap_or_else(Outcome::refused)
+    }
+
+    fn commit(&mut self, effect: &str, record: &Object, arguments: &Object) {
+        let Some(id) = record.get("booking_id").and_then(Value::as_str).and_then(number) else { return };
+        self.bookings.insert(id, record.clone());
+        if effect == "create_booking"
+            && let Ok(Some(key)) = key(arguments)
+        {
+            let mut wanted = record.clone();
+            wanted.retain(|name, _| ["guest", "room", "date"].contains(&name.as_str()));
+            self.keys.insert(key.to_owned(), (wanted, record.clone()));
+        }
+    }
+}
+
+fn tool(
+    name: &'static str,
+    description: &'static str,
+    kind: ToolKind,
+    properties: Value,
+    required: &[&str],
+) -> ToolDef {
+    let mut input = Object::new();
+    input.insert("type".into(), "object".into());
+    input.insert("properties".into(), properties);
+    if !required.is_empty() {
+        input.insert("required".into(), json!(required));
+    }
+    ToolDef { name, description, input, kind }
+}
+
+fn wanted(guest: &str, room: i64, date: &str) -> Object {
+    let mut wanted = Object::new();
+    wanted.insert("guest".into(), guest.into());
+    wanted.insert("room".into(), room.into());
+    wanted.insert("date".into(), date.into());
+    wanted
+}
+
+fn text<'a>(arguments: &'a Object, name: &str) -> Result<&'a str, String> {
+    match arguments.get(name) {
+        None | Some(Value::Null) => Err(format!("{name} is missing")),
+        Some(Value::String(text)) if text.trim().is_empty() => Err(format!("{name} must not be empty")),
+        Some(Value::String(text)) => Ok(text.trim()),
+        Some(other) => Err(format!("{name} must be a string, not {other}")),
+    }
+}
+
+fn key(arguments: &Object) -> Result<Option<&str>, String> {
+    match arguments.get("idempotency_key") {
+        None | Some(Value::Null) => Ok(None),
+        Some(_) => text(arguments, "idempotency_key").map(Some),
+    }
+}
+
+fn room(arguments: &Object) -> Result<i64, String> {
+    let value = arguments.get("room").ok_or("room is missing")?;
+    let whole = value
+        .as_i64()
+        // JSON Schema counts 12.0 as an integer.
+        .or_else(|| {
+            value.as_f64().filter(|room| room.fract() == 0.0 && room.abs() < 1e9).map(|room| room as i64)
+        });
+    match whole {
+        Some(room) if ROOMS.contains(&room) => Ok(room),
+        Some(room) => {
+            Err(format!("There is no room {room}; the rooms are {} to {}", ROOMS.start(), ROOMS.end()))
+        }
+        None => {
+            Err(format!("room must be a whole number from {} to {}, not {value}", ROOMS.start(), ROOMS.end()))
+        }
+    }
+}
+
+fn date(arguments: &Object) -> Result<&str, String> {
+    let date = text(arguments, "date")?;
+    let shape = date.len() == 10
+        && date.bytes().enumerate().all(|(at, byte)| match at {
+            4 | 7 => byte == b'-',
+            _ => byte.is_ascii_digit(),
+        });
+    if shape && date.parse::<jiff::civil::Date>().is_ok() {
+        Ok(date)
+    } else {
+        Err(format!("date must be a day of the calendar as YYYY-MM-DD, not \"{date}\""))
+    }
+}
+
+/// The number in a booking id.
+fn number(id: &str) -> Option<u64> {
+    id.strip_prefix("BK-")?.parse().ok()
+}
+
+fn same_text(value: Option<&Value>, wanted: &str) -> bool {
+    value.and_then(Value::as_str).is_some_and(|value| value.to_lowercase() == wanted.to_lowercase())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Answer;
+    use super::*;
+
+    /// A hotel and what it did.
+    struct Case {
+        hotel: Hotel,
+        effects: Vec<Object>,
+    }
+
+    fn open(search: bool, idempotent: bool) -> Case {
+        let settings = BOOKING.settings([("search", search), ("idempotent", idempotent)]).unwrap();
+        Case { hotel: Hotel::new(&settings), effects: Vec::new() }
+    }
+
+    impl Case {
+        fn call(&mut self, tool: &str, arguments: Value) -> Result<Value, String> {
+            let arguments = arguments.as_object().unwrap();
+            let outcome = self.hotel.decide(tool, arguments);
+            if let Some(effect) = outcome.effect {
+                self.hotel.commit(effect.effect, &effect.record, arguments);
+                self.effects.push(effect.record);
+            }
+            match outcome.answer {
+                Answer::Done(text) => Ok(serde_json::from_str(&text).unwrap()),
+                Answer::Refused(reason) => Err(reason),
+                Answer::NoSuchTool => Err("no such tool".into()),
+            }
+        }
+    }
+
+    fn ada() -> Value {
+        json!({"guest": "Ada Lovelace", "room": 12, "date": "2026-12-03"})
+    }
+
+    #[test]
+    fn without_a_key_the_same_booking_twice_is_two_records() {
+        let mut case = open(true, false);
+        let first = case.call("create_booking", ada()).unwrap();
+        let second = case.call("create_booking", ada()).unwrap();
+        assert_eq!(first["booking_id"], "BK-1001");
+        assert_eq!(second["booking_id"], "BK-1002");
+        assert_eq!(case.effects.len(), 2);
+    }
+
+    #[test]
+    fn a_key_is_nothing_to_a_hotel_without_idempotency() {
+        let mut case = open(true, false);
+        let mut keyed = ada();
+        keyed["idempotency_key"] = "k".into();
+        case.call("create_booking", keyed.clone()).unwrap();
+        case.call("create_booking", keyed).unwrap();
+        assert_eq!(case.effects.len(), 2);
+    }
+
+    #[test]
+    fn the_same_key_gives_the_same_record_and_writes_nothing() {
+        let mut case = open(true, true);
+        let mut keyed = ada();
+        keyed["idempotency_key"] = "k".into();
+        let first = case.call("create_booking", keyed.clone()).unwrap();
+        assert_eq!(case.call("create_booking", keyed.clone()).unwrap(), first);
+        assert_eq!(case.effects.len(), 1);
+        keyed["room"] = 13.into();
+        assert!(case.call("create_booking", keyed).unwrap_err().contains("another booking"));
+        case.call("create_booking", ada()).unwrap();
+        assert_eq!(case.effects.len(), 2);
+    }
+
+    #[test]
+    fn invalid_input_is_refused_and_makes_no_record() {
+        let mut case = open(true, false);
+        for (name, value, reason) in [
+            ("room", json!(0), "There is no room 0; the rooms are 1 to 40"),
+            ("room", json!(41), "There is no room 41; the rooms are 1 to 40"),
+            ("room", json!("12"), "room must be a whole number from 1 to 40, not \"12\""),
+            ("room", json!(1.5), "room must be a whole number from 1 to 40, not 1.5"),
+            (
+                "date",
+                json!("2026-02-30"),
+                "date must be a day of the calendar as YYYY-MM-DD, not \"2026-02-30\"",
+            ),
+            (
+                "date",
+                json!("3.12.2026"),
+                "date must be a day of the calendar as YYYY-MM-DD, not \"3.12.2026\"",
+            ),
+            ("date", json!("20261203"), "date must be a day of the calendar as YYYY-MM-DD, not \"20261203\""),
+            ("guest", json!(" "), "guest must not be empty"),
+            ("guest", json!(null), "guest is missing"),
+            ("guest", json!(7), "guest must be a string, not 7"),
+        ] {
+            let mut booking = ada();
+            booking[name] = value;
+            assert_eq!(case.call("create_booking", booking).unwrap_err(), reason);
+        }
+        assert!(case.effects.is_empty());
+    }
+
+    #[test]
+    fn bookings_are_found_by_guest_and_date() {
+        let mut case = open(true, false);
+        case.call("create_booking", ada()).unwrap();
+        let found =
+            case.call("find_bookings", json!({"guest": "ada lovelace", "date": "2026-12-03"})).unwrap();
+        assert_eq!(found["bookings"][0]["room"], 12);
+        assert_eq!(case.call("find_bookings", json!({"guest": "Ada"})).unwrap(), json!({"bookings": []}));
+        assert_eq!(
+            case.call("get_booking", json!({"booking_id": "BK-1001"})).unwrap()["guest"],
+            "Ada Lovelace"
+        );
+        assert_eq!(open(false, false).call("find_bookings", json!({})).unwrap_err(), "no such tool");
+    }
+
+    #[test]
+    fn cancelling_twice_is_one_effect() {
+        let mut case = open(true, false);
+        case.call("create_booking", ada()).unwrap();
+        for _ in 0..2 {
+            let record = case.call("cancel_booking", json!({"booking_id": "BK-1001"})).unwrap();
+            assert_eq!(record["status"], "cancelled");
+        }
+        assert_eq!(case.effects.len(), 2);
+        assert!(case.call("cancel_booking", json!({"booking_id": "BK-7"})).is_err());
+    }
+
+    #[test]
+    fn nothing_that_a_client_sees_hints_at_a_test() {
+        let identity = &BOOKING.identity;
+        let mut seen = format!("{identity:?}");
+        for idempotent in [false, true] {
+            for tool in open(true, idempotent).hotel.tools() {
+                seen.push_str(&format!("{tool:?}"));
+            }
+        }
+        let seen = seen.to_lowercase();
+        for word in ["test", "fake", "mock", "nochmal", "chaos", "dummy", "built-in"] {
+            assert!(!seen.contains(word), "{word}");
+        }
+    }
+
+    #[test]
+    fn a_key_is_declared_only_where_it_works() {
+        for idempotent in [false, true] {
+            let tools = open(true, idempotent).hotel.tools();
+            assert_eq!(tools[0].input["properties"].get("idempotency_key").is_some(), idempotent);
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! Broken suites, and the words in which they are refused: one snapshot for each kind of mistake.
+
+use crate::fixtures::{FULL, checked, small};
+
+/// The refusals of one kind, each under its name.
+#[derive(Default)]
+struct Refusals(String);
+
+impl Refusals {
+    fn of(&mut self, name: &str, text: &str) {
+        match checked(text) {
+            Ok(suite) => panic!("{name} is valid: {suite:?}"),
+            Err(mistakes) => self.0.push_str(&format!("## {name}\n\n{mistakes}\n\n")),
+        }
+    }
+
+    /// The suite that uses everything, with one thing changed.
+    fn replaced(&mut self, name: &str, from: &str, to: &str) {
+        assert!(FULL.contains(from), "{name}: {from}");
+        self.of(name, &FULL.replacen(from, to, 1));
+    }
+}
+
+#[test]
+fn syntax() {
+    let mut cases = Refusals::default();
+    cases.replaced("tab_indentation", "  agent: [builtin]", "\tagent: [builtin]");
+    cases.replaced("unclosed_bracket", "[alone, insists]", "[alone, insists");
+    cases.replaced("unclosed_quote", "on {{ date }}.\"", "on {{ date }}.");
+    cases.replaced("second_colon", "description: Everything at once", "description: Everything: at once");
+    cases.replaced("wrong_indentation", "  model: [qwen", "   model: [qwen");
+    cases.replaced(
+        "unquoted_template",
+        "{FILE: \"{{ run.dir }}/memory.jsonl\"}",
+        "{FILE: {{ run.dir }}/memory.jsonl}",
+    );
+    cases.of("empty_file", "# nothing yet\n");
+    cases.of("not_a_map", "- suite: a\n");
+    cases.replaced("second_document", "repeats: 10", "---\nrepeats: 10");
+    insta::assert_snapshot!(cases.0);
+}
+
+#[test]
+fn keys() {
+    let mut cases = Refusals::default();
+    cases.replaced("typo_in_key", "conversations:", "conversatons:");
+    cases.replaced("typo_in_axis", "  conversation: [", "  conversaton: [");
+    cases.replaced("axis_at_the_top", "seed: 7", "model: [gemma4]");
+    cases.replaced("limit_at_the_top", "seed: 7", "parallel: 2");
+    cases.replaced("typo_in_limit", "run_timeout", "run-timeout");
+    cases.replaced(
+        "duplicate_key",
+        "  model: [qwen3:14b, gemma4]\n",
+        "  model: [qwen3:14b, gemma4]\n  model: [gemma3]\n",
+    );
+    cases.replaced("missing_suite", "suite: full\n", "");
+    cases.replaced("missing_user", "long: {user: file:prompts/long.md}", "long: {system: \"be brief\"}");
+    cases.replaced("missing_agent_axis", "  agent: [builtin]\n", "");
+    cases.replaced("missing_prompt_axis", "  prompt: [plain, long]\n", "");
+    cases.of("missing_everything", "description: only this\n");
+    cases.replaced("merge_key", "  long: {user: file:prompts/long.md}", "  long: {<<: {system: x}, user: y}");
+    cases.replaced(
+        "key_that_cannot_be_used",
+        "vars: {date: 2026-12-03}",
+        "vars: {date: 2026-12-03, check-in: x, run: y}",
+    );
+    insta::assert_snapshot!(cases.0);
+}
+
+#[test]
+fn references() {
+    let mut cases = Refusals::default();
+    cases.replaced("unknown_agent", "[builtin]", "[bulitin]");
+    cases.replaced("unknown_prompt", "[plain, long]", "[plan, long]");
+    cases.replaced("unknown_conversation", "[alone, insists]", "[alone, insist]");
+    cases.replaced("unknown_upstream", "[with-search, real]", "[with_search, other]");
+    cases.replaced("unknown_scenario", "[none, F1, F2, chaos]", "[none, f1, F2, chaos, F9]");
+    cases.replaced("unknown_patch", "[off, GHOST_WRITE,", "[of, GHOST-WRITE,");
+    cases.replaced(
+        "unreadable_patch",
+        "patch: [off, GHOST_WRITE, observed, file:patches/own.md]",
+        "patch: [off, GHOST_WRITE, observed, file:patches/own.md, file:patches/none.md]",
+    );
+    cases.replaced("unreadable_prompt", "file:prompts/long.md", "file:prompts/lang.md");
+    cases.replaced("unknown_in_include", "{model: 1.0, scenario: F1,", "{model: 1.0, scenario: F7,");
+    cases.replaced("misnamed_agent", "  agent: [builtin]", "  agent: [builtin, one-shot]");
+    cases.of(
+        "inline_agent_with_another_name",
+        &small(|text| text + "agents:\n  mine: {agent: yours, mcp: http, first: {command: [x]}}\n"),
+    );
+    insta::assert_snapshot!(cases.0);
+}
+
+#[test]
+fn values() {
+    let mut cases = Refusals::default();
+    cases.replaced("scalar_for_a_list", "agent: [builtin]", "agent: builtin");
+    cases.replaced("map_for_a_list", "agent: [builtin]", "agent: {builtin: true}");
+    cases.replaced("text_for_a_map", "long: {user: file:prompts/long.md}", "long: Please book room 12.");
+    cases.replaced("nothing_for_a_text", "suite: full", "suite:");
+    cases.replaced("empty_axis", "[qwen3:14b, gemma4]", "[]");
+    cases.replaced("value_twice", "[qwen3:14b, gemma4]", "[gemma4, gemma4]");
+    cases.replaced("repeats_zero", "repeats: 10", "repeats: 0");
+    cases.replaced("repeats_word", "repeats: 10", "repeats: ten");
+    cases.replaced("repeats_quoted", "repeats: 10", "repeats: \"10\"");
+    cases.replaced("negative_seed", "seed: 7", "seed: -7");
+    cases.replaced("duration_without_unit", "run_timeout: 5m", "run_timeout: 300");
+    cases.replaced("duration_unknown_unit", "after: 2s", "after: 2 secs");
+    cases.replaced("duration_out_of_range", "retry_after: 30s", "retry_after: 48h");
+    cases.replaced("size_unknown_unit", "output: 10MiB", "output: 10 megs");
+    cases.replaced("yaml_1_1_boolean", "search: true", "search: yes");
+    cases.replaced("bad_regex", "(?i)time.?out", "(time.?out");
+    cases.replaced("typo_in_when", "when: always", "when: allways");
+    cases.replaced("old_when", "when: {matches: \"(?i)time.?out\"}", "when: \"text matches: time\"");
+    cases.replaced("unsafe_name", "suite: full", "suite: ../full");
+    cases.replaced("probability", "error_rate: 0.2", "error_rate: 20%");
+    insta::assert_snapshot!(cases.0);
+}
+
+#[test]
+fn templates() {
+    let mut cases = Refusals::default();
+    cases.replaced("template_syntax", "on {{ date }}.\"", "on {{ date }.\"");
+    cases.replaced("template_unknown_name", "on {{ date }}.\"", "on {{ dat }}.\"");
+    cases.replaced("template_unknown_field", "{{ run.dir }}", "{{ run.dri }}");
+    cases.replaced("template_unknown_filter", "und jetzt? {{ date }}", "und jetzt? {{ date | upcase }}");
+    cases.replaced("template_in_a_file", "file:prompts/long.md", "file:prompts/bad.md");
+    cases.of(
+        "template_in_a_block",
+        &small(|text| {
+            text.replace(
+                "user: \"Please book room 12.\"",
+                "user: |\n      Dear assistant,\n      book {{ room }} on {{ date }}.",
+            )
+        }),
+    );
+    insta::assert_snapshot!(cases.0);
+}
+
+#[test]
+fn sense() {
+    let mut cases = Refusals::default();
+    cases.replaced(
+        "exclude_matches_nothing",
+        "{scenario: none, patch: [GHOST_WRITE, observed, file:patches/own.md]}",
+        "{scenario: F3}",
+    );
+    cases.of(
+        "exclude_combination_matches_everything",
+        &small(|text| text.replace("repeats: 3", "exclude: [{scenario: F1}]")),
+    );
+    cases.replaced(
+        "observed_without_off",
+        "[off, GHOST_WRITE, observed, file:patches/own.md]",
+        "[GHOST_WRITE, observed, file:patches/own.md]",
+    );
+    cases.of(
+        "agent_cannot_go_on",
+        &small(|text| {
+            text.replace("[builtin]", "[builtin, one-shot]")
+                .replace("scenario: [F1]", "scenario: [F1]\n  conversation: [alone, insists]")
+                + "conversations: {insists: [{say: nochmal}]}\n"
+        }),
+    );
+    cases.replaced("tool_named_twice", "read: [\"read_*\"]", "read: [\"read_*\", \"create_*\"]");
+    cases.replaced("glob_with_brackets", "[\"create_*\", \"add_*\"]", "[\"create_[ab]\", \"add_?\"]");
+    cases.replaced("builtin_and_command", "  real:\n", "  real:\n    builtin: booking\n");
+    cases.replaced("command_with_arguments", "command: npx", "command: npx -y some-server");
+    cases.replaced(
+        "option_of_the_other_kind",
+        "{builtin: booking, search: true}",
+        "{builtin: booking, serach: true, args: [x]}",
+    );
+    cases.replaced("params_without_their_scenario", "[none, F1, F2, chaos]", "[none, F1]");
+    cases.replaced("too_many_runs", "repeats: 10", "repeats: 100000");
+    insta::assert_snapshot!(cases.0);
+}
+
+#[test]
+fn later() {
+    let mut cases = Refusals::default();
+    cases.replaced("gates_are_not_available", "repeats: 10", "gates: []\nsecrets: []\nrepeats: 10");
+    cases.replaced("confirmed_is_not_available", "when: always", "when: not_confirmed");
+    cases.replaced(
+        "url_and_oracle_are_not_available",
+        "    command: npx\n    args: [\"-y\", \"some-server\"]\n    env: {FILE: \"{{ run.dir }}/memory.jsonl\"}\n",
+        "    url: http://localhost:1/mcp\n    oracle: {command: [x]}\n",
+    );
+    cases.replaced("builtin_that_comes_later", "{builtin: booking, search: true}", "{builtin: clinic}");
+    insta::assert_snapshot!(cases.0);
+}
+
+#[test]
+fn everything_at_once() {
+    let mut cases = Refusals::default();
+    cases.of(
+        "everything_at_once",
+        r#"suit: night
+matrix:
+  agent: [bulitin]
+  modle: [gemma4]
+  scenario: []
+  patch: [off, GHOST]
+repeats: 0
+prompts:
+  plain: {user: "book {{ rom }}"}
+vars: {room: 12}
+conversations:
+  insists:
+    - {say: nochmal, when: sometimes, after: soon}
+upstreams:
+  desk: {builtin: bookings, serch: true}
+limits: {parallel: many, output: 10}
+limits: {parallel: 2}
+"#,
+    );
+    insta::assert_snapshot!(cases.0);
+}
