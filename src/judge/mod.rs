@@ -12,6 +12,7 @@
 //! |---|---|
 //! | `state.rs`, `history.rs` | records → calls, attempts, operations |
 //! | `fold.rs`, `refresh.rs` | attempts → what is true of an operation |
+//! | `neighbours.rs`, `lookalikes.rs`, `respelling.rs` | what one operation means for others |
 //! | `violations/`, `observations/` | one check a file, one table each |
 //! | `verdict.rs`, `score.rs`, `patches.rs` | what follows from it |
 //! | `judgement.rs`, `report_file.rs` | how it is told |
@@ -21,6 +22,7 @@ mod history;
 mod judgement;
 mod keys;
 mod lookalikes;
+mod neighbours;
 mod observations;
 mod operation;
 pub mod patches;

@@ -2,7 +2,6 @@
 
 use super::Check;
 use crate::judge::refresh::View;
-use crate::judge::words::operation_id;
 
 pub(super) const CHECK: Check = Check { kind: "OTHER_WRITE_AFTER_UNCERTAIN_ATTEMPT", holds, say };
 
@@ -11,10 +10,9 @@ fn holds(view: &View<'_>) -> bool {
 }
 
 fn say(view: &View<'_>) -> String {
-    let other = view.other_after_uncertain().map(operation_id).unwrap_or_default();
     format!(
-        "after an attempt of unsure outcome {} was sent with other arguments ({other}); only the \
-         system behind it can tell whether the same was meant",
+        "after an attempt of unsure outcome {} was sent with other arguments; only the system behind \
+         it can tell whether the same was meant",
         view.tool()
     )
 }
