@@ -4,9 +4,10 @@ use super::{Failure, exit};
 use crate::progress::{RunEvent, View};
 use crate::runner::load::{Loaded, load};
 use crate::runner::matrix::{self, MatrixError, Options, Target};
+use crate::stats::Level;
 use crate::store::{Folder, read_matrix};
 use crate::suite::{Filter, plan};
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use tokio_util::sync::CancellationToken;
 
@@ -32,15 +33,22 @@ pub struct RunArgs {
     #[arg(long)]
     dry_run: bool,
     /// Confidence level of the intervals
-    #[arg(long, value_name = "LEVEL", default_value_t = 0.95, value_parser = level)]
-    level: f64,
+    #[arg(long, value_name = "LEVEL", default_value = "0.95", value_parser = level)]
+    level: Level,
 }
 
-fn level(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(level) if level > 0.0 && level < 1.0 => Ok(level),
-        _ => Err("a number between 0 and 1, such as 0.95".to_owned()),
+fn level(text: &str) -> Result<Level, String> {
+    let level = text.parse().ok().and_then(|level| Level::new(level).ok());
+    level.ok_or_else(|| "a number between 0 and 1, such as 0.95".to_owned())
+}
+
+/// Columns of the terminal that the table goes to.
+fn width() -> Option<u16> {
+    let stdout = std::io::stdout();
+    if !stdout.is_terminal() {
+        return None;
     }
+    rustix::termios::tcgetwinsize(&stdout).ok().map(|size| size.ws_col).filter(|columns| *columns > 0)
 }
 
 /// Runs every suite, one after the other.
@@ -50,6 +58,7 @@ pub fn run(args: RunArgs) -> Result<u8, Failure> {
         repeats: args.repeats,
         filters: args.filter.clone(),
         level: args.level,
+        width: width(),
     };
     if let Some(folder) = &args.resume {
         let stored = read_matrix(folder).map_err(Failure::input)?;

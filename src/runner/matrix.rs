@@ -7,10 +7,12 @@ use super::reports::Reports;
 use super::schedule::{OBSERVED, Schedule};
 use super::trial::{self, Shared};
 use crate::domain::{Axis, CellKey, OfferedPatch, ReasonCode, RunId, RunResult, ToolInfo, Verdict};
+use crate::judge::patches;
 use crate::process::Supervisor;
 use crate::progress::RunEvent;
+use crate::stats::Level;
 use crate::store::{Folder, MatrixRecord, StoreError};
-use crate::suite::{Filter, Trial};
+use crate::suite::{Filter, Suite, Trial};
 use crate::upstream;
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -35,8 +37,10 @@ pub struct Options {
     pub repeats: Option<u32>,
     /// Which cells, as given on the command line.
     pub filters: Vec<String>,
-    /// Confidence level of intervals, 0 … 1.
-    pub level: f64,
+    /// Confidence level of intervals.
+    pub level: Level,
+    /// Columns of the terminal, where there is one.
+    pub width: Option<u16>,
 }
 
 /// A matrix that is over.
@@ -81,8 +85,8 @@ pub enum MatrixError {
     #[error("the watchdog that ends agents when this program is killed could not be started")]
     Watchdog(#[source] std::io::Error),
     /// A report.
-    #[error("the reports could not be written: {0}")]
-    Report(String),
+    #[error("the reports could not be made")]
+    Report(#[from] crate::report::ReportError),
 }
 
 /// Where the results of a matrix go.
@@ -131,7 +135,8 @@ pub async fn run(
     if schedule.waiting() > 0 {
         shared.tools = learn_tools(&shared, &folder, &trials, events, cancel).await;
     }
-    let reports = Reports::gather(&shared, &matrix, options, &trials, cancel).await;
+    let (reports, environment) = Reports::gather(&shared, &matrix.started_at, options, &trials, cancel).await;
+    folder.write("environment.json", &environment)?;
     let mut matrix = Matrix {
         shared: Arc::new(shared),
         folder,
@@ -387,26 +392,25 @@ impl Matrix {
         match key.patch.as_str() {
             "off" => Ok(None),
             OBSERVED => observed(&self.results, key).map(Some),
-            name => {
-                let text = match self.shared.loaded.suite.patch_files.get(name) {
-                    Some(text) => Some(text.clone()),
-                    None => {
-                        crate::judge::patches::text(name, crate::judge::patches::Lang::En).map(str::to_owned)
-                    }
-                };
-                text.map(Some).ok_or_else(|| format!("there is no patch `{name}`"))
-            }
+            name => known_patch(&self.shared.loaded.suite, name)
+                .map(Some)
+                .ok_or_else(|| format!("there is no patch `{name}`")),
         }
     }
 
     fn write_reports(&self, unfinished: bool) -> Result<String, MatrixError> {
-        let rendered =
-            self.reports.render(&self.results, unfinished, wall_clock()).map_err(MatrixError::Report)?;
+        let rendered = self.reports.render(&self.results, unfinished, wall_clock())?;
         for (name, bytes) in rendered.files {
             self.folder.write(name, &bytes)?;
         }
         Ok(rendered.table)
     }
+}
+
+/// The text of a patch that is known before any run: of a file, or one that comes with the program.
+pub(super) fn known_patch(suite: &Suite, name: &str) -> Option<String> {
+    let built_in = || patches::text(name, patches::Lang::En).map(str::to_owned);
+    suite.patch_files.get(name).cloned().or_else(built_in)
 }
 
 /// What the runs without a patch yielded, word for word, each patch once.
@@ -427,7 +431,7 @@ fn observed(results: &[RunResult], key: &CellKey) -> Result<String, String> {
         ));
     }
     let mut ordered: Vec<&OfferedPatch> = Vec::new();
-    for id in crate::judge::patches::ids() {
+    for id in patches::ids() {
         ordered.extend(patches.remove(id));
     }
     ordered.extend(patches.into_values());
