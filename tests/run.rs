@@ -415,3 +415,39 @@ fn a_real_server_can_hold_though_the_agent_wrote_twice() {
         assert_eq!(entities, 1, "{}: {lines}", run.key);
     }
 }
+
+/// The first code block in a document that begins with that line.
+fn block<'a>(document: &'a str, first: &str) -> &'a str {
+    let opening = format!("```yaml\n{first}");
+    let (_, after) = document.split_once(&opening).unwrap();
+    let start = document.len() - after.len() - first.len();
+    let (block, _) = document[start..].split_once("\n```").unwrap();
+    block
+}
+
+/// What users copy from the reference works as it stands.
+#[test]
+fn the_agent_of_the_reference_is_one() {
+    let place = Place::new(block(include_str!("../docs/reference/agents.md"), "suite: own-agent"));
+    ok(&place.run(&[]));
+    let results = place.results();
+    assert_eq!(results.len(), 2);
+    for run in &results {
+        let insists = run.key.conversation == "insists";
+        assert_eq!(run.verdict, if insists { Verdict::Fail } else { Verdict::Pass }, "{}", run.reason);
+        assert_eq!(place.bookings(run), if insists { 2 } else { 1 });
+        assert_eq!(run.turns.len(), if insists { 2 } else { 1 });
+        let words = run.turns.last().unwrap().reply.as_deref().unwrap();
+        assert!(words.ends_with(if insists { "It is booked." } else { "Sorry, that failed." }), "{words}");
+    }
+}
+
+#[test]
+fn the_suite_of_the_reference_is_one() {
+    let place = Place::new(block(include_str!("../docs/reference/suites.md"), "suite: everything"));
+    let output = place.run(&["--dry-run"]);
+    ok(&output);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    // 2 agents × 2 models × 2 conversations × 2 upstreams × (3 scenarios × 3 patches + none), and one more.
+    assert!(text.contains("161 cells"), "{text}");
+}
