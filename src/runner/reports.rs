@@ -219,9 +219,10 @@ async fn installed(shared: &Shared, name: &str, profile: &AgentProfile) -> Optio
     let probe = profile.probe.as_ref()?;
     let dir = shared.loaded.profile_dirs.get(name);
     let program = shared.program.to_string_lossy();
-    let names = Names::default()
-        .with("nochmal", program.as_ref())
-        .with("profile", map([("dir", Value::from(dir.map(|dir| dir.to_string_lossy())))]));
+    let names = Names::default().with("nochmal", program.as_ref()).with(
+        "profile",
+        map([("dir", dir.map_or(Value::UNDEFINED, |dir| Value::from(dir.to_string_lossy())))]),
+    );
     let argv = probe.iter().map(|part| names.render(part)).collect::<Result<Vec<_>, _>>();
     let argv = match argv {
         Ok(argv) => argv,
