@@ -243,9 +243,9 @@ async fn learn_tools(
         let Ok(dir) = folder.fresh_run_dir(&probe) else { continue };
         let names = Names::of_suite(&shared.loaded.suite).with_run(trial, &dir);
         let listed = match trial::upstream_launch(shared, upstream, &names, &dir) {
-            Ok(launch) => {
+            Ok(target) => {
                 tokio::select! {
-                    listed = upstream::list_tools(&launch, PROBE_LIMIT) => listed.map_err(|error| error.to_string()),
+                    listed = upstream::list_tools(&target, PROBE_LIMIT) => listed.map_err(|error| error.to_string()),
                     () = cancel.cancelled() => Err("interrupted".to_owned()),
                 }
             }
