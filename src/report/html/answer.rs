@@ -13,7 +13,6 @@ pub(super) fn section(view: &View<'_>, values: &Values<'_>) -> String {
         "" => String::new(),
         text => format!("<p class=\"question\">{}</p>\n", foreign(text)),
     };
-    let heat = heat::section(view, values);
     let slope = match view.patches.len() {
         0 => String::new(),
         _ => format!(
@@ -22,16 +21,16 @@ pub(super) fn section(view: &View<'_>, values: &Values<'_>) -> String {
             patches::picture(view)
         ),
     };
-    let (beside, below) = if slope.is_empty() { (heat, String::new()) } else { (slope, heat) };
     format!(
         "<header>\n<div>\n<h1>{}</h1>\n{description}</div>\n<button type=\"button\" id=\"theme\" hidden>Theme: \
-         system</button>\n</header>\n<main>\n<div class=\"first\">\n<section id=\"answer\" aria-label=\"The \
-         answer\">\n{}{}{}{}{}</section>\n{beside}</div>\n{below}",
+         system</button>\n</header>\n<main>\n<div class=\"first\">\n<div>\n<section id=\"answer\" aria-label=\"The \
+         answer\">\n{}{}{}{}</section>\n{}</div>\n<div>\n{slope}{}</div>\n</div>\n",
         foreign(&suite.name),
         unfinished(view),
         headline(view),
         bar(view),
         findings(view),
+        heat::section(view, values),
         measured(view, values),
     )
 }
@@ -131,7 +130,7 @@ fn measured(view: &View<'_>, values: &Values<'_>) -> String {
     let mut rows = String::new();
     let mut row = |name: &str, value: String| rows.push_str(&format!("<dt>{name}</dt><dd>{value}</dd>\n"));
     let repeats = counted(view.results.suite.repeats, "repeat", "repeats");
-    row("measured", format!("{}, {repeats} each", counted(view.cells.len() as u64, "cell", "cells")));
+    row("runs", format!("{}, {repeats} each", counted(view.cells.len() as u64, "cell", "cells")));
     for (axis, list) in &values.axes {
         // `off` is what a patch is compared with, and is no patch.
         const MOST: usize = 6;
@@ -150,5 +149,8 @@ fn measured(view: &View<'_>, values: &Values<'_>) -> String {
     if !constant.is_empty() {
         row("everywhere", constant.join(", "));
     }
-    format!("<dl class=\"measured\">\n{rows}</dl>\n")
+    format!(
+        "<section aria-label=\"What was measured\">\n<h2>What was measured</h2>\n<dl class=\"measured\">\n{rows}</dl>\n\
+         </section>\n"
+    )
 }

@@ -4,7 +4,7 @@ use super::super::svg::{escaped, source};
 use super::super::text::{k_of_n, percent, percent_interval};
 use super::super::words::capital;
 use super::super::{Rate, View};
-use super::{NO_DATA, Values, foreign, link, sortable, sorted};
+use super::{NO_DATA, Values, link, sortable, sorted, value};
 use crate::domain::Axis;
 
 /// The plot's inner width.
@@ -42,7 +42,7 @@ pub(super) fn section(view: &View<'_>, values: &Values<'_>) -> String {
             })
         ));
         for axis in &axes {
-            rows.push_str(&format!("<td class=\"v\">{}</td>", foreign(cell.key.get(*axis))));
+            rows.push_str(&value(cell.key.get(*axis)));
         }
         match cell.rate {
             Some(rate) => {
@@ -74,10 +74,10 @@ pub(super) fn section(view: &View<'_>, values: &Values<'_>) -> String {
             .iter()
             .map(|(kind, runs)| format!("<code>{}</code> in {runs}", escaped(kind)))
             .collect();
-        rows.push_str(&format!("<td>{}</td></tr>\n", kinds.join(", ")));
+        rows.push_str(&format!("<td class=\"kinds\">{}</td></tr>\n", kinds.join(", ")));
     }
     let key = if patched {
-        " <i class=\"dot\"></i> patch off <i class=\"dot dot-patched\"></i> with a patch"
+        " <i class=\"dot\"></i> patch off <i class=\"dot dot-patched\"></i> with a patch."
     } else {
         ""
     };

@@ -1,10 +1,10 @@
 //! Every patch against `off`, all else equal.
 
 use super::super::svg::escaped;
-use super::super::text::{k_of_n, p_value, points, points_interval};
+use super::super::text::{k_of_n, p_value, points_interval, signed};
 use super::super::words::{capital, comparison_axes, comparison_methods, effect};
 use super::super::{Comparison, Decision, Difference, View};
-use super::{NO_DATA, Values, foreign, link, sortable, sorted};
+use super::{NO_DATA, Values, link, sortable, sorted, value};
 use crate::domain::CellId;
 use crate::stats::Proportion;
 
@@ -18,9 +18,9 @@ pub(super) fn section(view: &View<'_>, values: &Values<'_>) -> String {
     head.push_str(&sortable("before", "n"));
     head.push_str(&sortable("after", "n"));
     head.push_str("<th scope=\"col\" class=\"change\"><span class=\"sr\">plot</span>");
-    head.push_str("<svg viewBox=\"0 0 132 14\" aria-hidden=\"true\"><text x=\"0\" y=\"11\">fewer</text>");
-    head.push_str("<text x=\"132\" y=\"11\" text-anchor=\"end\">more fails</text></svg></th>");
-    head.push_str(&sortable("change", "n"));
+    head.push_str("<svg viewBox=\"0 0 112 14\" aria-hidden=\"true\"><text x=\"0\" y=\"11\">fewer</text>");
+    head.push_str("<text x=\"112\" y=\"11\" text-anchor=\"end\">more fails</text></svg></th>");
+    head.push_str(&sortable("points", "n"));
     head.push_str(&sortable(&format!("{} interval", view.level.percent()), "n"));
     if exact {
         head.push_str(&sortable("p Boschloo", "n"));
@@ -32,7 +32,7 @@ pub(super) fn section(view: &View<'_>, values: &Values<'_>) -> String {
     for pair in &view.comparisons {
         rows.push_str(&format!("<tr class=\"row {}\"{}>", class(pair), values.attribute(&pair.key)));
         for axis in &axes {
-            rows.push_str(&format!("<td class=\"v\">{}</td>", foreign(pair.key.get(*axis))));
+            rows.push_str(&value(pair.key.get(*axis)));
         }
         rows.push_str(&arm(&pair.before_id, pair.before));
         rows.push_str(&arm(&pair.after_id, pair.after));
@@ -71,7 +71,7 @@ fn difference(pair: &Comparison, exact: bool) -> String {
             Some(seen) => sorted(key(seen).unwrap_or(NO_DATA), &escaped(&words(seen).unwrap_or_default())),
             None => sorted(NO_DATA, ""),
         };
-    let mut cells = shown(|seen| Some(seen.estimate), |seen| Some(points(seen.estimate)));
+    let mut cells = shown(|seen| Some(seen.estimate), |seen| Some(signed(seen.estimate * 100.0)));
     cells.push_str(&shown(|seen| Some(seen.interval.hi), |seen| Some(points_interval(seen.interval))));
     if exact {
         cells.push_str(&shown(|seen| seen.boschloo, |seen| seen.boschloo.map(p_value)));
@@ -83,9 +83,9 @@ fn difference(pair: &Comparison, exact: bool) -> String {
 
 /// The change with its interval around zero; the numbers beside it say the same.
 fn plot(seen: Difference) -> String {
-    let at = |points: f64| 66.0 + points.clamp(-1.0, 1.0) * 60.0;
+    let at = |points: f64| 56.0 + points.clamp(-1.0, 1.0) * 50.0;
     format!(
-        "<svg viewBox=\"0 0 132 14\" aria-hidden=\"true\"><line class=\"zero\" x1=\"66\" x2=\"66\" y1=\"0\" \
+        "<svg viewBox=\"0 0 112 14\" aria-hidden=\"true\"><line class=\"zero\" x1=\"56\" x2=\"56\" y1=\"0\" \
          y2=\"14\"/><line x1=\"{:.1}\" x2=\"{:.1}\" y1=\"7\" y2=\"7\"/><circle cx=\"{:.1}\" cy=\"7\" r=\"4\"/></svg>",
         at(seen.interval.lo),
         at(seen.interval.hi),

@@ -141,6 +141,13 @@ fn sorted(key: f64, html: &str) -> String {
     format!("<td class=\"n\" data-s=\"{key}\">{html}</td>")
 }
 
+/// The cell with an axis' value: on one line unless it is long.
+fn value(text: &str) -> String {
+    const LONG: usize = 28;
+    let class = if text.chars().count() > LONG { "v long" } else { "v" };
+    format!("<td class=\"{class}\">{}</td>", foreign(text))
+}
+
 /// What cannot be sorted comes last.
 const NO_DATA: f64 = -1e9;
 
@@ -156,7 +163,7 @@ fn filter(view: &View<'_>, values: &Values<'_>) -> String {
             .map(|(number, value)| format!("<option value=\"{number}\">{}</option>", escaped(value)))
             .collect();
         selects.push_str(&format!(
-            "<label>{axis} <select class=\"axis\" autocomplete=\"off\"><option value=\"\">all</option>{options}\
+            "<label>{axis} <select class=\"axis\" name=\"{axis}\" autocomplete=\"off\"><option value=\"\">all</option>{options}\
              </select></label>\n"
         ));
     }

@@ -146,7 +146,7 @@
 
   // From a number to its runs: what a link points at is opened, shown and focused.
   const reveal = () => {
-    const id = decodeURIComponent(location.hash.slice(1));
+    const id = location.hash.slice(1);
     const target = id && document.getElementById(id);
     if (!target) return;
     for (let part = target; part; part = part.parentElement) {

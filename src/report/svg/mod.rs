@@ -125,6 +125,22 @@ impl Canvas {
         ));
     }
 
+    /// A sentence in as many lines as it needs; where the last one stands.
+    fn paragraph(&mut self, x: f64, mut y: f64, text: &str, style: Style, room: f64) -> f64 {
+        let mut line = String::new();
+        for word in text.split(' ') {
+            if !line.is_empty() && width(&line, style.size) + width(word, style.size) > room {
+                self.text(x, y, &line, style, room);
+                line.clear();
+                y += style.size + 5.0;
+            }
+            line.push_str(word);
+            line.push(' ');
+        }
+        self.text(x, y, line.trim_end(), style, room);
+        y
+    }
+
     fn line(&mut self, class: &str, colour: &str, wide: f64, [x1, y1, x2, y2]: [f64; 4]) {
         self.shapes.push_str(&format!(
             "<line class=\"{class}\" x1=\"{}\" y1=\"{}\" x2=\"{}\" y2=\"{}\" stroke=\"{colour}\" \

@@ -39,10 +39,7 @@ pub(in super::super) fn picture(view: &View<'_>) -> String {
         y += 14.0;
         canvas.text(MARGIN, y, "There is no patch to compare.", PLAIN, room);
     } else {
-        for sentence in comparison_methods(view).split("; ") {
-            y += 15.0;
-            canvas.text(MARGIN, y, &capital(sentence), QUIET, room);
-        }
+        y = canvas.paragraph(MARGIN, y + 15.0, &capital(&comparison_methods(view)), QUIET, room);
     }
     y += 15.0;
     canvas.text(MARGIN, y, &capital(&source(view)), QUIET, room);
