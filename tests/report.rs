@@ -81,6 +81,7 @@ fn results(repeats: u32, cells: &[Cell]) -> Results {
             .collect(),
         runs,
         interrupted: false,
+        timelines: Default::default(),
     }
 }
 

@@ -5,7 +5,7 @@ use super::text::{
     visible,
 };
 use super::words::{
-    comparison_axes, comparison_methods, effect, limits, outcome, patch_outcome, patch_overall,
+    capital, comparison_axes, comparison_methods, effect, limits, outcome, patch_outcome, patch_overall,
 };
 use super::{CellView, Comparison, Decision, Difference, Format, Options, Reason, ReportError, View};
 use crate::domain::{Axis, RunResult};
@@ -23,31 +23,46 @@ const LONGEST_REASON: usize = 200;
 
 fn render(view: &View<'_>, _options: &Options) -> Result<Vec<u8>, ReportError> {
     let mut parts = vec![format!("## {}", prose(&view.results.suite.name))];
+    parts.extend(head(view));
+    parts
+        .extend(sections(view, usize::MAX).into_iter().map(|(title, body)| format!("### {title}\n\n{body}")));
+    Ok((parts.join("\n\n") + "\n").into_bytes())
+}
+
+/// What stands before the first table: description, answer, what was run.
+pub(super) fn head(view: &View<'_>) -> Vec<String> {
+    let mut parts = Vec::new();
     if !view.results.suite.description.is_empty() {
         parts.push(prose(&view.results.suite.description));
     }
     parts.push(answer(view));
     parts.push(what_was_run(view));
+    parts
+}
+
+/// The sections with their titles; no table has more than `most` rows.
+pub(super) fn sections(view: &View<'_>, most: usize) -> Vec<(&'static str, String)> {
+    let mut sections = Vec::new();
     if !view.comparisons.is_empty() {
-        parts.push(before_and_after(view));
+        sections.push(("Before and after", before_and_after(view, most)));
     }
     if !view.cells.is_empty() {
-        parts.push(cells(view));
+        sections.push(("Cells", cells(view, most)));
     }
     if !view.violations.is_empty() {
-        parts.push(violations(view));
+        sections.push(("Violations", violations(view, most)));
     }
     for (title, reasons) in [("Not tested", &view.not_tested), ("Errors", &view.errors)] {
         if !reasons.is_empty() {
-            parts.push(reasons_table(title, reasons));
+            sections.push((title, reasons_table(reasons, most)));
         }
     }
     let limits: Vec<String> = limits(view).iter().map(|limit| format!("- {limit}")).collect();
-    parts.push(format!("### What the numbers do not say\n\n{}", limits.join("\n")));
+    sections.push(("What the numbers do not say", limits.join("\n")));
     if !view.results.environment.is_empty() {
-        parts.push(environment(view));
+        sections.push(("Environment", environment(view, most)));
     }
-    Ok((parts.join("\n\n") + "\n").into_bytes())
+    sections
 }
 
 fn answer(view: &View<'_>) -> String {
@@ -112,7 +127,7 @@ fn caption(view: &View<'_>, method: &str) -> String {
     format!("<sub>{}; {repeats} planned a cell. {}.</sub>", capital(method), source(view))
 }
 
-fn before_and_after(view: &View<'_>) -> String {
+fn before_and_after(view: &View<'_>, most: usize) -> String {
     let axes = comparison_axes(view);
     let mut table = Table::new();
     for axis in &axes {
@@ -139,7 +154,7 @@ fn before_and_after(view: &View<'_>) -> String {
         ""
     };
     let caption = caption(view, &format!("{}{note}", comparison_methods(view)));
-    format!("### Before and after\n\n{}\n\n{caption}", table.render())
+    format!("{}\n\n{caption}", table.render(most))
 }
 
 fn comparison_cells(pair: &Comparison, exact: bool) -> Vec<String> {
@@ -159,7 +174,7 @@ fn comparison_cells(pair: &Comparison, exact: bool) -> Vec<String> {
     cells
 }
 
-fn cells(view: &View<'_>) -> String {
+fn cells(view: &View<'_>, most: usize) -> String {
     let mut table = Table::new();
     for axis in &view.varied {
         table.left(axis.name());
@@ -188,7 +203,7 @@ fn cells(view: &View<'_>) -> String {
         table.row(row);
     }
     let method = format!("failed of tested (PASS + FAIL), {}, {}", view.method.title(), view.level.percent());
-    format!("### Cells\n\n{}\n\n{}", table.render(), caption(view, &method))
+    format!("{}\n\n{}", table.render(most), caption(view, &method))
 }
 
 fn kinds(cell: &CellView<'_>) -> String {
@@ -197,7 +212,7 @@ fn kinds(cell: &CellView<'_>) -> String {
     kinds.join(", ")
 }
 
-fn violations(view: &View<'_>) -> String {
+fn violations(view: &View<'_>, most: usize) -> String {
     let mut table = Table::new();
     table.left("violation").right("runs").right("operations").left("example");
     for violation in &view.violations {
@@ -208,10 +223,10 @@ fn violations(view: &View<'_>) -> String {
             example(violation.example),
         ]);
     }
-    format!("### Violations\n\n{}", table.render())
+    table.render(most)
 }
 
-fn reasons_table(title: &str, reasons: &[Reason<'_>]) -> String {
+fn reasons_table(reasons: &[Reason<'_>], most: usize) -> String {
     let mut table = Table::new();
     table.left("reason").right("runs").right("cells").left("example").left("what it says");
     for reason in reasons {
@@ -223,20 +238,20 @@ fn reasons_table(title: &str, reasons: &[Reason<'_>]) -> String {
             code(&shortened(&reason.example.reason, LONGEST_REASON)),
         ]);
     }
-    format!("### {title}\n\n{}", table.render())
+    table.render(most)
 }
 
 fn example(run: &RunResult) -> String {
     code(run.trace.as_deref().unwrap_or(&run.run_id.0))
 }
 
-fn environment(view: &View<'_>) -> String {
+fn environment(view: &View<'_>, most: usize) -> String {
     let mut table = Table::new();
     table.left("environment").left("");
     for fact in &view.results.environment {
         table.row(vec![code(&fact.name), code(&fact.value)]);
     }
-    format!("### Environment\n\n{}", table.render())
+    table.render(most)
 }
 
 /// A table whose columns are known before its rows, padded so that it reads well as text too.
@@ -268,9 +283,10 @@ impl Table {
         self.rows.push(row.into_iter().map(|cell| cell.replace('|', "\\|")).collect());
     }
 
-    fn render(&self) -> String {
+    fn render(&self, most: usize) -> String {
+        let rows = &self.rows[..self.rows.len().min(most)];
         let width = |column: usize| {
-            let cells = self.rows.iter().filter_map(|row| row.get(column)).chain(self.header.get(column));
+            let cells = rows.iter().filter_map(|row| row.get(column)).chain(self.header.get(column));
             cells.map(|cell| cell.chars().count()).max().unwrap_or(0).max(3)
         };
         let widths: Vec<usize> = (0..self.header.len()).map(width).collect();
@@ -292,7 +308,11 @@ impl Table {
             rule.push_str(&format!(" {dashes}{} |", if *right { ":" } else { "" }));
         }
         let mut lines = vec![line(&self.header), rule];
-        lines.extend(self.rows.iter().map(|row| line(row)));
+        lines.extend(rows.iter().map(|row| line(row)));
+        if rows.len() < self.rows.len() {
+            let more = counted((self.rows.len() - rows.len()) as u64, "more row", "more rows");
+            lines.push(format!("\n{more} in the report itself."));
+        }
         lines.join("\n")
     }
 }
@@ -313,7 +333,7 @@ fn code(text: &str) -> String {
 }
 
 /// Foreign text as prose: its mark-up is shown, not acted on.
-fn prose(text: &str) -> String {
+pub(super) fn prose(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in visible(text).chars() {
         if matches!(character, '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '#' | '|' | '~' | '&' | '$') {
@@ -322,14 +342,6 @@ fn prose(text: &str) -> String {
         escaped.push(character);
     }
     escaped
-}
-
-fn capital(sentence: &str) -> String {
-    let mut characters = sentence.chars();
-    match characters.next() {
-        Some(first) => first.to_uppercase().chain(characters).collect(),
-        None => String::new(),
-    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,9 @@
 //! What reports are made of.
 
-use crate::domain::{CellId, CellKey, RunResult};
+use super::Timeline;
+use crate::domain::{CellId, CellKey, RunId, RunResult};
 use crate::stats::Level;
+use std::collections::BTreeMap;
 
 /// The results of one matrix, or of several merged ones.
 #[derive(Debug, Clone, PartialEq)]
@@ -18,6 +20,8 @@ pub struct Results {
     pub runs: Vec<RunResult>,
     /// The matrix was stopped before all planned runs had ended.
     pub interrupted: bool,
+    /// What happened in runs, for as many as a page can carry; may be empty.
+    pub timelines: BTreeMap<RunId, Timeline>,
 }
 
 /// What is known of the suite.

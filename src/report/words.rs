@@ -147,3 +147,12 @@ pub(super) fn limits(view: &View<'_>) -> Vec<String> {
     );
     limits
 }
+
+/// The sentence with a capital.
+pub(super) fn capital(sentence: &str) -> String {
+    let mut characters = sentence.chars();
+    match characters.next() {
+        Some(first) => first.to_uppercase().chain(characters).collect(),
+        None => String::new(),
+    }
+}

@@ -3,7 +3,7 @@
 
 use super::load::Loaded;
 use super::names::Names;
-use super::reports::Reports;
+use super::reports::{Reports, read_timelines};
 use super::schedule::{OBSERVED, Schedule};
 use super::trial::{self, Shared};
 use crate::domain::{Axis, CellKey, OfferedPatch, ReasonCode, RunId, RunResult, ToolInfo, Verdict};
@@ -399,7 +399,12 @@ impl Matrix {
     }
 
     fn write_reports(&self, unfinished: bool) -> Result<String, MatrixError> {
-        let rendered = self.reports.render(&self.results, unfinished, wall_clock())?;
+        // Reports that are made while runs go on are made often: only the last ones read the traces.
+        let timelines = match self.schedule.running() {
+            0 => read_timelines(self.folder.path(), &self.results),
+            _ => BTreeMap::new(),
+        };
+        let rendered = self.reports.render(&self.results, unfinished, wall_clock(), timelines)?;
         for (name, bytes) in rendered.files {
             self.folder.write(name, &bytes)?;
         }

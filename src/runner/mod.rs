@@ -17,3 +17,5 @@ mod profile;
 mod reports;
 mod schedule;
 pub mod trial;
+
+pub use reports::read_timelines;

@@ -4,9 +4,11 @@ use super::matrix::Options;
 use super::names::Names;
 use super::trial::Shared;
 use crate::agent;
-use crate::domain::RunResult;
+use crate::domain::{RunId, RunResult};
 use crate::process::CommandLine;
-use crate::report::{Fact, PlannedCell, Results, SuiteInfo, View, formats, terminal_text};
+use crate::report::{
+    Fact, PlannedCell, Results, SuiteInfo, Timeline, TimelineLimits, View, formats, terminal_text, timelines,
+};
 use crate::suite::template::map;
 use crate::suite::{AgentProfile, Suite, Trial};
 use minijinja::value::Value;
@@ -145,6 +147,7 @@ impl Reports {
         runs: &[RunResult],
         interrupted: bool,
         at: jiff::Timestamp,
+        timelines: BTreeMap<RunId, Timeline>,
     ) -> Result<Rendered, crate::report::ReportError> {
         let results = Results {
             suite: self.suite.clone(),
@@ -153,6 +156,7 @@ impl Reports {
             cells: self.cells.clone(),
             runs: runs.to_vec(),
             interrupted,
+            timelines,
         };
         let view = View::of(&results, &self.options);
         let mut files = Vec::new();
@@ -161,6 +165,21 @@ impl Reports {
         }
         Ok(Rendered { files, table: terminal_text(&view, &self.options) })
     }
+}
+
+/// What happened in runs, read from their traces in a results folder: as many as a page can carry. A
+/// trace that is missing, or not whole, is left out.
+pub fn read_timelines(folder: &Path, runs: &[RunResult]) -> BTreeMap<RunId, Timeline> {
+    // No run is that long but a runaway one, whose end a page could not show anyway.
+    const LONGEST_TRACE: u64 = 16 << 20;
+    timelines(runs, TimelineLimits::default(), &mut |run| {
+        let path = folder.join(run.trace.as_deref()?);
+        if std::fs::metadata(&path).ok()?.len() > LONGEST_TRACE {
+            return None;
+        }
+        let text = std::fs::read_to_string(&path).ok()?;
+        Some(crate::trace::read(&text).ok()?.records)
+    })
 }
 
 /// The values of an axis that the runs have, each once, in the order of the alphabet.
