@@ -5,9 +5,13 @@ use super::text::{
     visible,
 };
 use super::words::{
-    comparison_axes, comparison_methods, effect, limits, outcome, patch_outcome, patch_overall,
+    by_source, comparison_axes, comparison_methods, effect, limits, outcome, patch_outcome, patch_overall,
+    sources,
 };
-use super::{CellView, Comparison, Decision, Difference, Format, Options, Reason, ReportError, View};
+use super::{
+    CellView, Comparison, Decision, Difference, Format, GateResult, GateState, Options, Reason, ReportError,
+    View,
+};
 use crate::domain::{Axis, RunResult};
 use crate::stats::Proportion;
 
@@ -28,11 +32,17 @@ fn render(view: &View<'_>, _options: &Options) -> Result<Vec<u8>, ReportError> {
     }
     parts.push(answer(view));
     parts.push(what_was_run(view));
+    if !view.gates.is_empty() {
+        parts.push(gates(&view.gates));
+    }
     if !view.comparisons.is_empty() {
         parts.push(before_and_after(view));
     }
     if !view.cells.is_empty() {
         parts.push(cells(view));
+    }
+    if !view.results.sources.is_empty() {
+        parts.push(folders(view));
     }
     if !view.violations.is_empty() {
         parts.push(violations(view));
@@ -81,6 +91,19 @@ fn what_was_run(view: &View<'_>) -> String {
     lines.join("  \n")
 }
 
+pub(super) fn gates(gates: &[GateResult]) -> String {
+    let mut table = Table::new();
+    table.left("gate").left("state").left("why");
+    for GateResult { gate, state, sentence } in gates {
+        let state = match state {
+            GateState::Held => state.title().to_owned(),
+            _ => format!("**{}**", state.title()),
+        };
+        table.row(vec![code(gate), state, prose(sentence)]);
+    }
+    format!("### Gates\n\n{}", table.render())
+}
+
 fn counted_values(view: &View<'_>, axis: Axis) -> String {
     let mut values: Vec<&str> = view.cells.iter().map(|cell| cell.key.get(axis)).collect();
     values.sort_unstable();
@@ -96,7 +119,7 @@ fn counted_values(view: &View<'_>, axis: Axis) -> String {
 }
 
 /// Where every figure comes from.
-fn source(view: &View<'_>) -> String {
+pub(super) fn source(view: &View<'_>) -> String {
     let suite = &view.results.suite;
     format!(
         "Suite {}, digest {}, nochmal {}, {}",
@@ -142,7 +165,7 @@ fn before_and_after(view: &View<'_>) -> String {
     format!("### Before and after\n\n{}\n\n{caption}", table.render())
 }
 
-fn comparison_cells(pair: &Comparison, exact: bool) -> Vec<String> {
+pub(super) fn comparison_cells(pair: &Comparison, exact: bool) -> Vec<String> {
     let arm = |seen: Option<Proportion>| seen.map_or("no data".to_owned(), k_of_n);
     let shown = |show: fn(Difference) -> Option<String>| pair.difference.and_then(show).unwrap_or_default();
     let mut cells = vec![
@@ -189,6 +212,24 @@ fn cells(view: &View<'_>) -> String {
     }
     let method = format!("failed of tested (PASS + FAIL), {}, {}", view.method.title(), view.level.percent());
     format!("### Cells\n\n{}\n\n{}", table.render(), caption(view, &method))
+}
+
+fn folders(view: &View<'_>) -> String {
+    let mut table = Table::new();
+    for axis in &view.varied {
+        table.left(axis.name());
+    }
+    for n in 1..=view.results.sources.len() {
+        table.right(&format!("#{n}"));
+    }
+    for (cell, rates) in view.cells.iter().zip(by_source(view)) {
+        let mut row: Vec<String> = view.varied.iter().map(|axis| code(cell.key.get(*axis))).collect();
+        row.extend(rates);
+        table.row(row);
+    }
+    let names: Vec<String> = sources(view).iter().map(|line| prose(line)).collect();
+    let note = "Failed of tested (PASS + FAIL) in the runs of each folder";
+    format!("### Folder by folder\n\n{}\n\n<sub>{note}: {}.</sub>", table.render(), names.join("; "))
 }
 
 fn kinds(cell: &CellView<'_>) -> String {
@@ -240,35 +281,35 @@ fn environment(view: &View<'_>) -> String {
 }
 
 /// A table whose columns are known before its rows, padded so that it reads well as text too.
-struct Table {
+pub(super) struct Table {
     header: Vec<String>,
     right: Vec<bool>,
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    fn new() -> Table {
+    pub(super) fn new() -> Table {
         Table { header: Vec::new(), right: Vec::new(), rows: Vec::new() }
     }
 
-    fn left(&mut self, title: &str) -> &mut Table {
+    pub(super) fn left(&mut self, title: &str) -> &mut Table {
         self.header.push(title.to_owned());
         self.right.push(false);
         self
     }
 
-    fn right(&mut self, title: &str) -> &mut Table {
+    pub(super) fn right(&mut self, title: &str) -> &mut Table {
         self.header.push(title.to_owned());
         self.right.push(true);
         self
     }
 
     /// Adds a row. A `|` is escaped in code spans too, since a table is split before spans are read.
-    fn row(&mut self, row: Vec<String>) {
+    pub(super) fn row(&mut self, row: Vec<String>) {
         self.rows.push(row.into_iter().map(|cell| cell.replace('|', "\\|")).collect());
     }
 
-    fn render(&self) -> String {
+    pub(super) fn render(&self) -> String {
         let width = |column: usize| {
             let cells = self.rows.iter().filter_map(|row| row.get(column)).chain(self.header.get(column));
             cells.map(|cell| cell.chars().count()).max().unwrap_or(0).max(3)
@@ -298,7 +339,7 @@ impl Table {
 }
 
 /// Foreign text as a code span: no mark-up, mention or link in it is acted on. Empty text stays empty.
-fn code(text: &str) -> String {
+pub(super) fn code(text: &str) -> String {
     let text = visible(text);
     if text.is_empty() {
         return text;
@@ -313,7 +354,7 @@ fn code(text: &str) -> String {
 }
 
 /// Foreign text as prose: its mark-up is shown, not acted on.
-fn prose(text: &str) -> String {
+pub(super) fn prose(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in visible(text).chars() {
         if matches!(character, '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '#' | '|' | '~' | '&' | '$') {
@@ -324,7 +365,7 @@ fn prose(text: &str) -> String {
     escaped
 }
 
-fn capital(sentence: &str) -> String {
+pub(super) fn capital(sentence: &str) -> String {
     let mut characters = sentence.chars();
     match characters.next() {
         Some(first) => first.to_uppercase().chain(characters).collect(),

@@ -7,23 +7,32 @@
 //! it and always stand beside it; without a tested run a rate is "no data".
 
 mod cells_csv;
+mod changes;
+mod changes_json;
+mod changes_text;
 mod compare;
 mod csv_text;
 mod gate;
 mod junit;
 mod markdown;
+pub mod planning;
 mod results;
 mod runs_csv;
 mod summary;
+mod template;
 mod terminal;
 mod text;
 mod view;
 mod words;
 
+pub use crate::suite::{Change, Gate, GateCheck};
+pub use changes::{Changes, ChangesFormat, Side};
+pub use changes_json::{ChangeSummary, ChangesSummary, SideSummary};
 pub use compare::{Comparison, Decision, Difference, PatchSummary};
-pub use gate::{Change, Gate, GateCheck, GateResult, GateState, gate_state};
-pub use results::{Fact, Options, PlannedCell, Results, SuiteInfo};
+pub use gate::{GateResult, GateState, evaluate, gate_state};
+pub use results::{Fact, Options, PlannedCell, Results, Source, SuiteInfo};
 pub use summary::Summary;
+pub use template::{TemplateError, render_template, written};
 pub use terminal::text as terminal_text;
 pub use view::{CellView, IntervalMethod, Rate, Reason, View, ViolationKind};
 
@@ -55,5 +64,11 @@ pub struct Format {
 pub fn formats() -> &'static [Format] {
     const FORMATS: &[Format] =
         &[cells_csv::FORMAT, markdown::FORMAT, junit::FORMAT, runs_csv::FORMAT, summary::FORMAT];
+    FORMATS
+}
+
+/// Every format of a comparison.
+pub fn changes_formats() -> &'static [ChangesFormat] {
+    const FORMATS: &[ChangesFormat] = &[changes_json::JSON, changes_text::MARKDOWN, changes_text::TERMINAL];
     FORMATS
 }
