@@ -3,11 +3,15 @@
 
 pub mod agent;
 mod benchmark;
+mod compare;
 mod demo;
 pub mod exit;
 pub mod model;
+mod plan;
 mod proxy;
+mod report;
 mod run;
+mod schema;
 mod signals;
 pub mod upstream;
 
@@ -31,6 +35,14 @@ enum Command {
     Model(model::ModelArgs),
     /// Run suites: every cell, as often as the suite says
     Run(run::RunArgs),
+    /// Make the reports again from stored results, of one folder or several together
+    Report(report::ReportArgs),
+    /// Tell what changed between two results, or between two values of an axis, cell by cell
+    Compare(compare::CompareArgs),
+    /// Tell what a suite would run, what its repeats can tell apart, and what that would take
+    Plan(plan::PlanArgs),
+    /// Print the JSON Schema of a file format
+    Schema(schema::SchemaArgs),
     /// Put the proxy before one MCP server, for one agent on stdin and stdout
     Proxy(proxy::ProxyArgs),
     /// Check this program itself: two reference agents, one careful, one naive, must be told apart
@@ -108,6 +120,10 @@ pub fn main() -> ExitCode {
         Command::Agent(args) => agent::run(&args).map_err(|error| Failure::coded(error.exit_code(), error)),
         Command::Model(args) => model::run(&args).map_err(|error| Failure::coded(error.exit_code(), error)),
         Command::Run(args) => run::run(args),
+        Command::Report(args) => report::run(&args),
+        Command::Compare(args) => compare::run(&args),
+        Command::Plan(args) => plan::run(&args),
+        Command::Schema(args) => schema::run(&args),
         Command::Proxy(args) => proxy::run(args, &arguments),
         Command::Benchmark(args) => benchmark::run(args),
         Command::Demo => demo::run(),

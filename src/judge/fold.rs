@@ -68,11 +68,9 @@ impl Fold {
     pub fn push(&mut self, attempt: &Attempt, call: &Call) {
         let outcome = attempt.outcome(call);
         let settled = call.settled();
-        let ghost = outcome == Outcome::Executed
-            && match call.told {
-                Some((told, _)) => super::history::is_failure(told),
-                None => call.cancelled.is_some(),
-            };
+        // An agent that cancelled had given up, whatever it was told afterwards.
+        let told_failure = call.told.is_some_and(|(told, _)| super::history::is_failure(told));
+        let ghost = outcome == Outcome::Executed && (told_failure || call.cancelled.is_some());
 
         self.rejected_resent |= self.rejected > 0;
         self.attempts += 1;

@@ -321,7 +321,7 @@ impl Judge {
     /// The observations that belong to no operation.
     pub fn repeat_observations(&self) -> Vec<Observation> {
         let name = |tool: usize| self.tools.get(tool).map_or("", |tool| &tool.name);
-        let observation = |repeat: &super::state::Repeat| Observation {
+        let observation = |repeat: &super::neighbours::Repeat| Observation {
             kind: "UNCLASSIFIED_REPEAT",
             tool: name(repeat.tool).to_owned(),
             operation: None,

@@ -12,6 +12,7 @@
 //! |---|---|
 //! | `state.rs`, `history.rs` | records → calls, attempts, operations |
 //! | `fold.rs`, `refresh.rs` | attempts → what is true of an operation |
+//! | `neighbours.rs`, `lookalikes.rs`, `respelling.rs` | what one operation means for others |
 //! | `violations/`, `observations/` | one check a file, one table each |
 //! | `verdict.rs`, `score.rs`, `patches.rs` | what follows from it |
 //! | `judgement.rs`, `report_file.rs`, `markdown.rs` | how it is told |
@@ -24,6 +25,7 @@ mod keys;
 pub mod live;
 mod lookalikes;
 pub mod markdown;
+mod neighbours;
 mod observations;
 mod operation;
 pub mod patches;

@@ -4,7 +4,7 @@
 //! a suite can measure it.
 
 use super::refresh::View;
-use super::words::times;
+use super::words::count;
 use crate::domain::OfferedPatch;
 
 /// A language that every text exists in.
@@ -94,11 +94,11 @@ pub(super) fn earned(view: &View<'_>) -> [u64; 4] {
 
 /// The patches with a count above zero.
 pub(super) fn offer(counts: [u64; 4]) -> Vec<OfferedPatch> {
-    let earned = TABLE.iter().zip(counts).filter(|(_, count)| *count > 0);
+    let earned = TABLE.iter().zip(counts).filter(|(_, times)| *times > 0);
     earned
-        .map(|(patch, count)| OfferedPatch {
+        .map(|(patch, times)| OfferedPatch {
             id: patch.id.to_owned(),
-            trigger: format!("{}: {}", patch.trigger, times(count)),
+            trigger: format!("{}: {}", patch.trigger, count(times, "time", "times")),
             text: patch.english.to_owned(),
         })
         .collect()
@@ -131,7 +131,7 @@ mod tests {
     fn j26_a_trigger_names_its_count() {
         let offered = offer([2, 0, 1, 0]);
         let triggers: Vec<(&str, bool)> =
-            offered.iter().map(|p| (p.id.as_str(), p.trigger.ends_with("twice"))).collect();
+            offered.iter().map(|p| (p.id.as_str(), p.trigger.ends_with(": 2 times"))).collect();
         assert_eq!(triggers, [("GHOST_WRITE", true), ("RATE_LIMIT", false)]);
     }
 }

@@ -1,1 +1,5 @@
-//! later
+//! The rules, one by one.
+
+mod history;
+mod rules;
+mod traces;

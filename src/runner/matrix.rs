@@ -3,14 +3,18 @@
 
 use super::load::Loaded;
 use super::names::Names;
-use super::reports::Reports;
+use super::reports::{Rendered, Reports, read_timelines};
 use super::schedule::{OBSERVED, Schedule};
+use super::stopping;
 use super::trial::{self, Shared};
-use crate::domain::{Axis, CellKey, OfferedPatch, ReasonCode, RunId, RunResult, ToolInfo, Verdict};
+use crate::domain::{Axis, CellId, CellKey, OfferedPatch, ReasonCode, RunId, RunResult, ToolInfo, Verdict};
+use crate::judge::patches;
 use crate::process::Supervisor;
 use crate::progress::RunEvent;
+use crate::report::GateResult;
+use crate::stats::Level;
 use crate::store::{Folder, MatrixRecord, StoreError};
-use crate::suite::{Filter, Trial};
+use crate::suite::{Cell, Filter, Gate, Scope, Stopping, Suite, Trial};
 use crate::upstream;
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -35,8 +39,19 @@ pub struct Options {
     pub repeats: Option<u32>,
     /// Which cells, as given on the command line.
     pub filters: Vec<String>,
-    /// Confidence level of intervals, 0 … 1.
-    pub level: f64,
+    /// Gates beside those of the suite, as given on the command line.
+    pub gates: Vec<String>,
+    /// Confidence level of intervals.
+    pub level: Level,
+    /// Columns of the terminal, where there is one.
+    pub width: Option<u16>,
+}
+
+impl Options {
+    /// The rule that ends repeats early: a number that is asked for replaces it.
+    pub fn stopping(&self, suite: &Suite) -> Option<Stopping> {
+        if self.repeats.is_some() { None } else { suite.stopping }
+    }
 }
 
 /// A matrix that is over.
@@ -50,6 +65,8 @@ pub struct Outcome {
     pub interrupted: bool,
     /// The table for a terminal.
     pub table: String,
+    /// How the gates stand.
+    pub gates: Vec<GateResult>,
 }
 
 /// Why a matrix could not be carried out.
@@ -58,6 +75,9 @@ pub enum MatrixError {
     /// A filter.
     #[error(transparent)]
     Filter(#[from] crate::suite::FilterError),
+    /// A gate.
+    #[error(transparent)]
+    Gate(#[from] crate::suite::GateError),
     /// The results folder.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -81,8 +101,8 @@ pub enum MatrixError {
     #[error("the watchdog that ends agents when this program is killed could not be started")]
     Watchdog(#[source] std::io::Error),
     /// A report.
-    #[error("the reports could not be written: {0}")]
-    Report(String),
+    #[error("the reports could not be made")]
+    Report(#[from] crate::report::ReportError),
 }
 
 /// Where the results of a matrix go.
@@ -110,12 +130,23 @@ pub async fn run(
     if trials.is_empty() {
         return Err(MatrixError::NothingLeft);
     }
+    let values = |axis| loaded.suite.values(axis).into_iter().map(str::to_owned).collect();
+    let mut gates = loaded.suite.gates.clone();
+    for gate in &options.gates {
+        gates.push(Gate::parse(gate, Scope::One, &values)?);
+    }
     let supervisor = Supervisor::start(Some(program)).map_err(MatrixError::Watchdog)?;
     let (folder, matrix, before) = open(&loaded, options, target)?;
     let finished: HashSet<RunId> = before.iter().map(|run| run.run_id.clone()).collect();
     let limits = loaded.suite.limits;
     let per_model = limits.per_model.map(|most| most as usize);
-    let schedule = Schedule::new(trials.clone(), &finished, limits.parallel as usize, per_model);
+    let mut schedule = Schedule::new(trials.clone(), &finished, limits.parallel as usize, per_model);
+    let stopping = options.stopping(&loaded.suite).map(|rule| Early {
+        rule,
+        level: options.level,
+        cells: distinct(&trials),
+    });
+    let left_out = stopping.as_ref().map_or(0, |early| schedule.leave_out(&early.done(&before)));
     let mut shared = Shared {
         loaded,
         program: program.to_owned(),
@@ -124,18 +155,22 @@ pub async fn run(
         tools: BTreeMap::new(),
     };
     events(RunEvent::Started {
-        total: trials.len(),
-        finished_before: trials.len() - schedule.waiting(),
+        total: trials.len() - left_out,
+        finished_before: trials.len() - left_out - schedule.waiting(),
         cells: cells(&trials),
     });
     if schedule.waiting() > 0 {
         shared.tools = learn_tools(&shared, &folder, &trials, events, cancel).await;
     }
-    let reports = Reports::gather(&shared, &matrix, options, &trials, cancel).await;
+    let (reports, environment) =
+        Reports::gather(&shared, &matrix.started_at, options, &gates, &trials, cancel).await;
+    folder.write("environment.json", &environment)?;
+    folder.write_plan(reports.plan())?;
     let mut matrix = Matrix {
         shared: Arc::new(shared),
         folder,
         schedule,
+        stopping,
         results: before,
         tasks: JoinSet::new(),
         reports,
@@ -144,14 +179,16 @@ pub async fn run(
     };
     let outcome = matrix.carry_out(events, cancel).await;
     // Whatever happened, what is known is written.
-    let table = matrix.write_reports(matrix.schedule.waiting() > 0 || outcome.is_err());
+    let rendered = matrix.write_reports(matrix.schedule.waiting() > 0 || outcome.is_err());
     events(RunEvent::Finished);
     let interrupted = outcome? || matrix.schedule.waiting() > 0;
+    let rendered = rendered?;
     Ok(Outcome {
         folder: matrix.folder.path().to_owned(),
         results: matrix.results,
         interrupted,
-        table: table?,
+        table: rendered.table,
+        gates: rendered.gates,
     })
 }
 
@@ -166,8 +203,33 @@ fn wall_clock() -> jiff::Timestamp {
 }
 
 fn cells(trials: &[Trial]) -> Vec<CellKey> {
+    distinct(trials).iter().map(|cell| cell.key.clone()).collect()
+}
+
+fn distinct(trials: &[Trial]) -> Vec<Arc<Cell>> {
     let mut seen = HashSet::new();
-    trials.iter().filter(|trial| seen.insert(&trial.cell.id)).map(|trial| trial.cell.key.clone()).collect()
+    trials.iter().filter(|trial| seen.insert(&trial.cell.id)).map(|trial| Arc::clone(&trial.cell)).collect()
+}
+
+/// The rule that ends the repeats of a cell, and the cells that it is about.
+struct Early {
+    rule: Stopping,
+    level: Level,
+    cells: Vec<Arc<Cell>>,
+}
+
+impl Early {
+    fn done(&self, results: &[RunResult]) -> HashSet<CellId> {
+        let cells: Vec<_> = self.cells.iter().map(|cell| (&cell.id, &cell.key)).collect();
+        stopping::done(self.rule, self.level, &cells, results)
+    }
+
+    /// The cells that are done now that a run of `key` has ended: none but those that it is compared with.
+    fn done_after(&self, key: &CellKey, results: &[RunResult]) -> HashSet<CellId> {
+        let group = key.with(Axis::Patch, "");
+        let near = results.iter().filter(|run| run.key.with(Axis::Patch, "") == group);
+        self.done(&near.cloned().collect::<Vec<_>>())
+    }
 }
 
 fn open(
@@ -195,6 +257,8 @@ fn open(
         digest: loaded.suite.digest.clone(),
         repeats: options.repeats,
         filters: options.filters.clone(),
+        gates: options.gates.clone(),
+        level: Some(options.level.value()),
         started_at: started_at.to_string(),
     };
     let path = match &options.out {
@@ -276,6 +340,7 @@ struct Matrix {
     shared: Arc<Shared>,
     folder: Folder,
     schedule: Schedule,
+    stopping: Option<Early>,
     results: Vec<RunResult>,
     tasks: JoinSet<(RunId, Option<RunResult>)>,
     reports: Reports,
@@ -373,6 +438,12 @@ impl Matrix {
         };
         self.folder.append(&result)?;
         self.results.push(result.clone());
+        if let Some(early) = &self.stopping {
+            let runs = self.schedule.leave_out(&early.done_after(&result.key, &self.results));
+            if runs > 0 {
+                events(RunEvent::LeftOut { runs });
+            }
+        }
         events(RunEvent::RunFinished { result: Box::new(result), elapsed: self.started.elapsed() });
         if self.written.is_none_or(|at| at.elapsed() >= REPORTS_EVERY) && self.schedule.running() > 0 {
             self.write_reports(true)?;
@@ -387,26 +458,30 @@ impl Matrix {
         match key.patch.as_str() {
             "off" => Ok(None),
             OBSERVED => observed(&self.results, key).map(Some),
-            name => {
-                let text = match self.shared.loaded.suite.patch_files.get(name) {
-                    Some(text) => Some(text.clone()),
-                    None => {
-                        crate::judge::patches::text(name, crate::judge::patches::Lang::En).map(str::to_owned)
-                    }
-                };
-                text.map(Some).ok_or_else(|| format!("there is no patch `{name}`"))
-            }
+            name => known_patch(&self.shared.loaded.suite, name)
+                .map(Some)
+                .ok_or_else(|| format!("there is no patch `{name}`")),
         }
     }
 
-    fn write_reports(&self, unfinished: bool) -> Result<String, MatrixError> {
-        let rendered =
-            self.reports.render(&self.results, unfinished, wall_clock()).map_err(MatrixError::Report)?;
-        for (name, bytes) in rendered.files {
-            self.folder.write(name, &bytes)?;
+    fn write_reports(&self, unfinished: bool) -> Result<Rendered, MatrixError> {
+        // Reports that are made while runs go on are made often: only the last ones read the traces.
+        let timelines = match self.schedule.running() {
+            0 => read_timelines(self.folder.path(), &self.results),
+            _ => BTreeMap::new(),
+        };
+        let rendered = self.reports.render(&self.results, unfinished, wall_clock(), timelines)?;
+        for (name, bytes) in &rendered.files {
+            self.folder.write(name, bytes)?;
         }
-        Ok(rendered.table)
+        Ok(rendered)
     }
+}
+
+/// The text of a patch that is known before any run: of a file, or one that comes with the program.
+pub(super) fn known_patch(suite: &Suite, name: &str) -> Option<String> {
+    let built_in = || patches::text(name, patches::Lang::En).map(str::to_owned);
+    suite.patch_files.get(name).cloned().or_else(built_in)
 }
 
 /// What the runs without a patch yielded, word for word, each patch once.
@@ -427,7 +502,7 @@ fn observed(results: &[RunResult], key: &CellKey) -> Result<String, String> {
         ));
     }
     let mut ordered: Vec<&OfferedPatch> = Vec::new();
-    for id in crate::judge::patches::ids() {
+    for id in patches::ids() {
         ordered.extend(patches.remove(id));
     }
     ordered.extend(patches.into_values());

@@ -1,30 +1,269 @@
-//! stub
+//! What the reports of a matrix are made of beside its runs, and where they are made.
+
 use super::matrix::Options;
+use super::names::Names;
+use super::stored;
 use super::trial::Shared;
-use crate::domain::RunResult;
-use crate::store::MatrixRecord;
-use crate::suite::Trial;
+use crate::agent;
+use crate::domain::{RunId, RunResult};
+use crate::process::CommandLine;
+use crate::report::{GateResult, Timeline, TimelineLimits, View, formats, terminal_text, timelines};
+use crate::store::{CellRecord, FactRecord, PLAN_VERSION, PlanRecord, SuiteRecord};
+use crate::suite::template::map;
+use crate::suite::{AgentProfile, Gate, Suite, Trial};
+use minijinja::value::Value;
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::path::Path;
 use tokio_util::sync::CancellationToken;
-pub struct Reports;
-pub struct Rendered {
-    pub files: Vec<(&'static str, Vec<u8>)>,
-    pub table: String,
+
+/// Everything that stays the same while runs end.
+pub(super) struct Reports {
+    plan: PlanRecord,
+    options: crate::report::Options,
 }
+
+/// The reports at one moment.
+pub(super) struct Rendered {
+    /// Files of the results folder.
+    pub files: Vec<(&'static str, Vec<u8>)>,
+    /// The table for a terminal.
+    pub table: String,
+    /// How the gates stand.
+    pub gates: Vec<GateResult>,
+}
+
+/// `environment.json`, version 1: what the numbers were measured with.
+#[derive(Debug, Serialize)]
+pub(super) struct Environment<'a> {
+    version: u32,
+    harness_version: &'a str,
+    os: &'a str,
+    arch: &'a str,
+    cores: Option<usize>,
+    started_at: &'a str,
+    suite: Named,
+    agents: Vec<Named>,
+    models: Vec<&'a str>,
+    prompts: Vec<Named>,
+    patches: Vec<Named>,
+    upstreams: Vec<UpstreamFacts<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct Named {
+    name: String,
+    digest: String,
+    /// What its program says of its version, or why it says nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    installed: Option<String>,
+    /// The version that the profile was tried with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tested: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct UpstreamFacts<'a> {
+    name: &'a str,
+    tools: Vec<ToolFacts<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct ToolFacts<'a> {
+    tool: &'a str,
+    class: &'static str,
+    reason: &'a str,
+}
+
 impl Reports {
+    /// Gathers what stays the same; asks the agents' programs for their versions.
     pub async fn gather(
-        _: &Shared,
-        _: &MatrixRecord,
-        _: &Options,
-        _: &[Trial],
-        _: &CancellationToken,
-    ) -> Reports {
-        Reports
-    }
-    pub fn render(&self, results: &[RunResult], _: bool, _: jiff::Timestamp) -> Result<Rendered, String> {
-        let mut t = String::new();
-        for r in results {
-            t += &format!("{} {} {:?} {}\n", r.key, r.verdict, r.reason_code, r.reason);
+        shared: &Shared,
+        started_at: &str,
+        options: &Options,
+        gates: &[Gate],
+        trials: &[Trial],
+        cancel: &CancellationToken,
+    ) -> (Reports, Vec<u8>) {
+        let suite = &shared.loaded.suite;
+        let mut agents = Vec::new();
+        for name in values(trials, |trial| &trial.cell.key.agent) {
+            let Some(profile) = suite.agents.get(name) else { continue };
+            let installed = tokio::select! {
+                version = installed(shared, name, profile) => version,
+                () = cancel.cancelled() => None,
+            };
+            let (digest, tested) = (profile.digest.clone(), profile.tested.clone());
+            agents.push(Named { name: name.to_owned(), digest, installed, tested });
         }
-        Ok(Rendered { files: vec![], table: t })
+        let environment = Environment {
+            version: 1,
+            harness_version: env!("CARGO_PKG_VERSION"),
+            os: std::env::consts::OS,
+            arch: std::env::consts::ARCH,
+            cores: std::thread::available_parallelism().ok().map(usize::from),
+            started_at,
+            suite: named(&suite.name, &suite.digest),
+            agents,
+            models: values(trials, |trial| &trial.cell.key.model),
+            prompts: values(trials, |trial| &trial.cell.key.prompt)
+                .into_iter()
+                .filter_map(|name| suite.prompts.get(name).map(|prompt| (name, prompt)))
+                .map(|(name, prompt)| {
+                    named(name, &digest(&[prompt.system.as_deref().unwrap_or_default(), &prompt.user]))
+                })
+                .collect(),
+            patches: values(trials, |trial| &trial.cell.key.patch)
+                .into_iter()
+                .filter_map(|name| super::matrix::known_patch(suite, name).map(|text| (name, text)))
+                .map(|(name, text)| named(name, &digest(&[&text])))
+                .collect(),
+            upstreams: values(trials, |trial| &trial.cell.key.upstream)
+                .into_iter()
+                .map(|name| UpstreamFacts { name, tools: tools(shared, name) })
+                .collect(),
+        };
+        let mut bytes = serde_json::to_vec_pretty(&environment).unwrap_or_default();
+        bytes.push(b'\n');
+        let reports = Reports {
+            plan: PlanRecord {
+                version: PLAN_VERSION,
+                suite: SuiteRecord {
+                    name: suite.name.clone(),
+                    description: suite.description.clone().unwrap_or_default(),
+                    digest: suite.digest.clone(),
+                    repeats: options.repeats.unwrap_or(suite.repeats),
+                    harness_version: env!("CARGO_PKG_VERSION").to_owned(),
+                },
+                level: options.level.value(),
+                stopping: options.stopping(suite).map(stored::stopping_record),
+                environment: facts(&environment),
+                cells: planned(suite, trials),
+                gates: gates.iter().filter_map(stored::gate_record).collect(),
+            },
+            options: crate::report::Options { level: options.level, excel: false, width: options.width },
+        };
+        (reports, bytes)
     }
+
+    /// The reports of the runs so far.
+    pub fn render(
+        &self,
+        runs: &[RunResult],
+        interrupted: bool,
+        at: jiff::Timestamp,
+        timelines: BTreeMap<RunId, Timeline>,
+    ) -> Result<Rendered, crate::report::ReportError> {
+        let at = at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+        let mut results = stored::results(&self.plan, runs, at);
+        results.interrupted = interrupted;
+        results.timelines = timelines;
+        let view = View::of(&results, &self.options);
+        let mut files = Vec::new();
+        for format in formats() {
+            files.push((format.file_name, (format.render)(&view, &self.options)?));
+        }
+        Ok(Rendered { files, table: terminal_text(&view, &self.options), gates: view.gates })
+    }
+
+    /// What the reports say beside the runs, to be kept with them.
+    pub fn plan(&self) -> &PlanRecord {
+        &self.plan
+    }
+}
+
+/// What happened in runs, read from their traces in a results folder: as many as a page can carry. A
+/// trace that is missing, or not whole, is left out.
+pub fn read_timelines(folder: &Path, runs: &[RunResult]) -> BTreeMap<RunId, Timeline> {
+    // No run is that long but a runaway one, whose end a page could not show anyway.
+    const LONGEST_TRACE: u64 = 16 << 20;
+    timelines(runs, TimelineLimits::default(), &mut |run| {
+        let path = folder.join(run.trace.as_deref()?);
+        if std::fs::metadata(&path).ok()?.len() > LONGEST_TRACE {
+            return None;
+        }
+        let text = std::fs::read_to_string(&path).ok()?;
+        Some(crate::trace::read(&text).ok()?.records)
+    })
+}
+
+/// The values of an axis that the runs have, each once, in the order of the alphabet.
+fn values<'a>(trials: &'a [Trial], value: fn(&'a Trial) -> &'a String) -> Vec<&'a str> {
+    trials.iter().map(|trial| value(trial).as_str()).collect::<BTreeSet<_>>().into_iter().collect()
+}
+
+fn named(name: &str, digest: &str) -> Named {
+    Named { name: name.to_owned(), digest: digest.to_owned(), installed: None, tested: None }
+}
+
+fn digest(texts: &[&str]) -> String {
+    use sha2::{Digest, Sha256};
+    let mut hash = Sha256::new();
+    for text in texts {
+        hash.update((text.len() as u64).to_le_bytes());
+        hash.update(text.as_bytes());
+    }
+    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn tools<'a>(shared: &'a Shared, upstream: &str) -> Vec<ToolFacts<'a>> {
+    let tools = shared.tools.get(upstream).into_iter().flatten();
+    tools.map(|tool| ToolFacts { tool: &tool.tool, class: tool.class.name(), reason: &tool.reason }).collect()
+}
+
+/// The cells that have runs, in the order of the suite: the order of runs is shuffled.
+fn planned(suite: &Suite, trials: &[Trial]) -> Vec<CellRecord> {
+    let mut repeats: BTreeMap<&str, u32> = BTreeMap::new();
+    for trial in trials {
+        *repeats.entry(&trial.cell.id.0).or_default() += 1;
+    }
+    let planned = suite.cells.iter().filter_map(|cell| {
+        let repeats = *repeats.get(cell.id.0.as_str())?;
+        Some(CellRecord { id: cell.id.clone(), cell: cell.key.clone(), repeats })
+    });
+    planned.collect()
+}
+
+fn facts(environment: &Environment<'_>) -> Vec<FactRecord> {
+    let fact = |name: String, value: String| FactRecord { name, value };
+    let mut facts = vec![fact("machine".to_owned(), format!("{} {}", environment.os, environment.arch))];
+    for agent in &environment.agents {
+        let installed = agent.installed.as_deref().unwrap_or("version not known");
+        let tested = match &agent.tested {
+            Some(tested) if tested != installed => format!(" (profile tried with {tested})"),
+            _ => String::new(),
+        };
+        facts.push(fact(format!("agent {}", agent.name), format!("{installed}{tested}")));
+    }
+    facts
+}
+
+/// What an agent's program says of its version.
+async fn installed(shared: &Shared, name: &str, profile: &AgentProfile) -> Option<String> {
+    let probe = profile.probe.as_ref()?;
+    let dir = shared.loaded.profile_dirs.get(name);
+    let program = shared.program.to_string_lossy();
+    let names = Names::default().with("nochmal", program.as_ref()).with(
+        "profile",
+        map([("dir", dir.map_or(Value::UNDEFINED, |dir| Value::from(dir.to_string_lossy())))]),
+    );
+    let argv = probe.iter().map(|part| names.render(part)).collect::<Result<Vec<_>, _>>();
+    let argv = match argv {
+        Ok(argv) => argv,
+        Err(error) => return Some(format!("version not known: {error}")),
+    };
+    let home = tempfile::tempdir_in(&shared.results).ok()?;
+    let command = CommandLine { argv, env: narrow(home.path()), folder: home.path().to_owned() };
+    let version = agent::probe(&command, &shared.supervisor).await;
+    Some(version.unwrap_or_else(|error| format!("version not known: {error}")))
+}
+
+fn narrow(home: &Path) -> BTreeMap<OsString, OsString> {
+    let mut env: BTreeMap<OsString, OsString> = BTreeMap::new();
+    if let Some(path) = std::env::var_os("PATH") {
+        env.insert("PATH".into(), path);
+    }
+    env.insert("HOME".into(), home.into());
+    env
 }

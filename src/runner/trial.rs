@@ -386,7 +386,7 @@ fn agent_names(
     let prompt =
         map([("system", Value::from(prompts.system.as_str())), ("user", Value::from(prompts.user.as_str()))]);
     let dir = shared.loaded.profile_dirs.get(&trial.cell.key.agent);
-    let profile = map([("dir", Value::from(dir.map(|dir| dir.to_string_lossy())))]);
+    let profile = map([("dir", dir.map_or(Value::UNDEFINED, |dir| Value::from(dir.to_string_lossy())))]);
     names.clone().with("nochmal", program).with("mcp", mcp).with("prompt", prompt).with("profile", profile)
 }
 

@@ -128,11 +128,11 @@ pub fn play(case: &Case) -> Outcome {
         started_at: "2026-01-01T00:00:00Z".to_owned(),
     }));
     rig.input(Input::ClientConnected { connection: ONE, transport: "stdio" });
-    rig.from_client(json!({"jsonrpc": "2.0", "id": "list", "method": "tools/list"}).to_string());
+    rig.client_says(json!({"jsonrpc": "2.0", "id": "list", "method": "tools/list"}).to_string());
     let names = ["create_booking", "find_bookings", "get_booking", "sync_ledger"];
     let tools =
         case.tools.clone().unwrap_or_else(|| names.iter().map(|name| json!({"name": name})).collect());
-    rig.from_upstream(json!({"jsonrpc": "2.0", "id": "list", "result": {"tools": tools}}).to_string());
+    rig.upstream_says(json!({"jsonrpc": "2.0", "id": "list", "result": {"tools": tools}}).to_string());
     for step in &case.steps {
         rig.step(step);
     }
@@ -164,11 +164,11 @@ impl Rig<'_> {
         }
     }
 
-    fn from_client(&mut self, message: String) {
+    fn client_says(&mut self, message: String) {
         self.input(Input::FromClient { connection: ONE, message });
     }
 
-    fn from_upstream(&mut self, message: String) {
+    fn upstream_says(&mut self, message: String) {
         self.input(Input::FromUpstream { connection: ONE, message });
     }
 
@@ -264,7 +264,7 @@ impl Rig<'_> {
                 if let Some(tool) = tool {
                     *self.executed.entry(tool).or_default() += 1;
                 }
-                self.from_upstream(message);
+                self.upstream_says(message);
             }
             Deed::Die => {
                 self.planned.clear();
@@ -286,7 +286,7 @@ impl Rig<'_> {
         let args = step.args.as_ref().map_or("{}", |raw| raw.get());
         let more = if step.continues { r#","requestState":"s1","inputResponses":{}"# } else { "" };
         let tool = step.call.as_ref().unwrap();
-        self.from_client(format!(
+        self.client_says(format!(
             r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"{tool}","arguments":{args}{more}}}}}"#
         ));
         id
@@ -324,7 +324,7 @@ impl Rig<'_> {
             let id = self.send(cancelled);
             self.sleep(step.after_ms.unwrap());
             let params = json!({"requestId": id});
-            self.from_client(
+            self.client_says(
                 json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}).to_string(),
             );
         } else if let Some(ms) = step.sleep_ms {

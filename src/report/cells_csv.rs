@@ -1,0 +1,38 @@
+//! `cells.csv`: one row a cell.
+
+use super::csv_text::{cell, number, table};
+use super::{CellView, Format, Options, ReportError, View};
+use crate::domain::Axis;
+
+pub(super) const FORMAT: Format = Format {
+    name: "cells-csv",
+    file_name: "cells.csv",
+    about: "one row a cell with its rate and interval",
+    render,
+};
+
+fn render(view: &View<'_>, options: &Options) -> Result<Vec<u8>, ReportError> {
+    let mut header = vec!["cell_id"];
+    header.extend(Axis::ALL.map(Axis::name));
+    header.extend(["k", "n_tested", "n_not_tested", "n_error", "rate", "lo", "hi", "level", "method"]);
+    let rows = view.cells.iter().map(|cell| row(cell, view));
+    table(header.into_iter().map(str::to_owned).collect(), rows, options)
+}
+
+fn row(seen: &CellView<'_>, view: &View<'_>) -> Vec<String> {
+    let counts = seen.counts;
+    let mut row = vec![cell(&seen.id.0)];
+    row.extend(Axis::ALL.map(|axis| cell(seen.key.get(axis))));
+    row.extend([
+        number(seen.rate.map(|rate| rate.failed.k())),
+        counts.tested().to_string(),
+        counts.not_tested.to_string(),
+        counts.error.to_string(),
+        number(seen.rate.map(|rate| rate.failed.value())),
+        number(seen.rate.map(|rate| rate.interval.lo)),
+        number(seen.rate.map(|rate| rate.interval.hi)),
+        view.level.value().to_string(),
+        view.method.name().to_owned(),
+    ]);
+    row
+}

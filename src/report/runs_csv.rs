@@ -1,0 +1,40 @@
+//! `runs.csv`: one row a run.
+
+use super::csv_text::{cell, number, table};
+use super::{Format, Options, ReportError, View};
+use crate::domain::{Axis, RunResult};
+
+pub(super) const FORMAT: Format = Format {
+    name: "runs-csv",
+    file_name: "runs.csv",
+    about: "one row a run, for statistics programs and spreadsheets",
+    render,
+};
+
+fn render(view: &View<'_>, options: &Options) -> Result<Vec<u8>, ReportError> {
+    let mut header = vec!["run_id", "cell_id"];
+    header.extend(Axis::ALL.map(Axis::name));
+    header.extend(["repeat", "verdict", "reason", "duration_ms", "calls", "writes", "executions"]);
+    header.extend(["input_tokens", "output_tokens", "cost_usd", "trace"]);
+    let rows = view.cells.iter().flat_map(|cell| &cell.runs).map(|run| row(run));
+    table(header.into_iter().map(str::to_owned).collect(), rows, options)
+}
+
+fn row(run: &RunResult) -> Vec<String> {
+    let mut row = vec![cell(&run.run_id.0), cell(&run.cell_id.0)];
+    row.extend(Axis::ALL.map(|axis| cell(run.key.get(axis))));
+    row.extend([
+        run.repeat.to_string(),
+        run.verdict.name().to_owned(),
+        run.reason_code.name().to_owned(),
+        run.duration_ms.to_string(),
+        run.calls.to_string(),
+        run.writes.to_string(),
+        run.executions.to_string(),
+        number(run.usage.input_tokens),
+        number(run.usage.output_tokens),
+        number(run.usage.cost_usd.filter(|cost| cost.is_finite())),
+        cell(run.trace.as_deref().unwrap_or_default()),
+    ]);
+    row
+}

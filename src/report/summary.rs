@@ -1,0 +1,442 @@
+//! `summary.json`: everything that the reports say, for programs. A stored format of its own, which
+//! mirrors the view and has a version.
+
+use super::{
+    CellView, Comparison, Decision, Format, GateResult, Options, PatchSummary, Reason, ReportError, Source,
+    SuiteInfo, View, ViolationKind,
+};
+use crate::domain::Axis;
+use crate::stats::{Counts, Interval, Proportion};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+pub(super) const FORMAT: Format = Format {
+    name: "json",
+    file_name: "summary.json",
+    about: "everything that the reports say, for programs; versioned",
+    render,
+};
+
+/// The version of the format. It rises when a field changes its meaning or goes away, not when one is
+/// added.
+const VERSION: u32 = 1;
+
+fn render(view: &View<'_>, _options: &Options) -> Result<Vec<u8>, ReportError> {
+    let mut bytes = serde_json::to_vec_pretty(&Summary::of(view))?;
+    bytes.push(b'\n');
+    Ok(bytes)
+}
+
+/// The file. Rates and differences are shares between −1 and 1, not percent; a rate is failed of tested
+/// (PASS + FAIL).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Summary {
+    /// Version of this format.
+    pub version: u32,
+    /// When the report was made, RFC 3339.
+    pub generated_at: String,
+    /// What was run.
+    pub suite: SuiteSummary,
+    /// Versions, models and digests.
+    pub environment: Vec<NamedValue>,
+    /// How the numbers were made.
+    pub methods: Methods,
+    /// The matrix was stopped before all planned runs had ended.
+    pub interrupted: bool,
+    /// Planned runs.
+    pub planned: u32,
+    /// Planned runs that have not ended.
+    pub missing: u32,
+    /// All runs by verdict.
+    pub totals: VerdictCounts,
+    /// Axes on which cells differ.
+    pub varied: Vec<Axis>,
+    /// The cells, in the order of the suite.
+    pub cells: Vec<CellSummary>,
+    /// Every patch against `off`.
+    pub comparisons: Vec<ComparisonSummary>,
+    /// The comparisons of each patch together.
+    pub patches: Vec<PatchTotals>,
+    /// Why runs were not tested.
+    pub not_tested: Vec<ReasonSummary>,
+    /// Why runs ended with an error.
+    pub errors: Vec<ReasonSummary>,
+    /// What was violated.
+    pub violations: Vec<ViolationSummary>,
+    /// How the gates stand.
+    #[serde(default)]
+    pub gates: Vec<GateSummary>,
+    /// The results folders that merged results come from; empty for those of one matrix.
+    #[serde(default)]
+    pub sources: Vec<SourceSummary>,
+}
+
+/// A gate and how it stands.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GateSummary {
+    /// The gate, as after `--gate`.
+    pub gate: String,
+    /// `held`, `failed` or `nothing_tested`.
+    pub state: String,
+    /// Why, as a sentence.
+    pub sentence: String,
+}
+
+/// A results folder.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SourceSummary {
+    /// The folder, as it was given.
+    pub name: String,
+    /// Digest of the suite that it was made from.
+    pub digest: String,
+    /// When its matrix was started, RFC 3339.
+    pub started_at: String,
+    /// The first of the merged repeats that its runs have.
+    pub first_repeat: u32,
+    /// The last of them.
+    pub last_repeat: u32,
+}
+
+/// What was run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SuiteSummary {
+    /// Its name.
+    pub name: String,
+    /// Its description.
+    pub description: String,
+    /// SHA-256, hexadecimal.
+    pub digest: String,
+    /// Planned repeats a cell.
+    pub repeats: u32,
+    /// Version of the program that made the runs.
+    pub harness_version: String,
+}
+
+/// A named fact.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct NamedValue {
+    /// Its name.
+    pub name: String,
+    /// Its value.
+    pub value: String,
+}
+
+/// How the numbers were made.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Methods {
+    /// Confidence level; an effect is shown where the adjusted p-value is below 1 − level.
+    pub level: f64,
+    /// `wilson` or `beta_binomial_sequence`.
+    pub interval: String,
+    /// `newcombe` or `two_sequences`.
+    pub difference: String,
+    /// `boschloo` or `discordant_e_value`.
+    pub p: String,
+    /// `holm`
+    pub adjustment: String,
+}
+
+/// Runs by verdict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct VerdictCounts {
+    /// PASS.
+    pub pass: u32,
+    /// FAIL.
+    pub fail: u32,
+    /// NOT_TESTED.
+    pub not_tested: u32,
+    /// ERROR.
+    pub error: u32,
+}
+
+/// Events of runs.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Share {
+    /// Failed.
+    pub k: u32,
+    /// Tested.
+    pub n: u32,
+    /// k / n
+    pub rate: f64,
+}
+
+/// Two bounds.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Bounds {
+    /// Lower.
+    pub lo: f64,
+    /// Upper.
+    pub hi: f64,
+}
+
+/// One cell.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CellSummary {
+    /// Its id.
+    pub cell_id: String,
+    /// Its value on each axis.
+    pub axes: BTreeMap<String, String>,
+    /// Planned repeats.
+    pub planned: u32,
+    /// Planned runs that have not ended.
+    pub missing: u32,
+    /// Runs by verdict.
+    pub counts: VerdictCounts,
+    /// Failed of tested; null is "no data".
+    pub failed: Option<Share>,
+    /// Its interval; null without data.
+    pub interval: Option<Bounds>,
+    /// Kinds of violation with the number of runs that have one.
+    pub violations: BTreeMap<String, u32>,
+    /// Reasons for NOT_TESTED and ERROR with the number of runs.
+    pub reasons: BTreeMap<String, u32>,
+}
+
+/// A patch against `off` with all other axes equal.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ComparisonSummary {
+    /// The cell before.
+    pub before_cell: String,
+    /// The cell after.
+    pub after_cell: String,
+    /// The patch.
+    pub patch: String,
+    /// Failed of tested before; null is "no data".
+    pub before: Option<Share>,
+    /// Failed of tested after.
+    pub after: Option<Share>,
+    /// After minus before.
+    pub difference: Option<f64>,
+    /// Its interval.
+    pub interval: Option<Bounds>,
+    /// Boschloo's two-sided p-value.
+    pub boschloo_p: Option<f64>,
+    /// Fisher's two-sided p-value.
+    pub fisher_p: Option<f64>,
+    /// The deciding p-value after Holm's adjustment.
+    pub adjusted_p: Option<f64>,
+    /// `fewer_fails`, `more_fails`, `none_shown` or `no_data`.
+    pub decision: String,
+    /// With `none_shown`: the most fails after that would have shown fewer; null where no outcome could.
+    pub could_show: Option<Share>,
+}
+
+/// The comparisons of one patch.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PatchTotals {
+    /// The patch.
+    pub patch: String,
+    /// Its comparisons.
+    pub comparisons: u32,
+    /// Those that show fewer fails.
+    pub fewer_fails: u32,
+    /// Those that show more fails.
+    pub more_fails: u32,
+    /// Those without data.
+    pub no_data: u32,
+    /// Mantel–Haenszel risk difference over two or more comparisons, after minus before.
+    pub overall_difference: Option<f64>,
+    /// Its interval.
+    pub overall_interval: Option<Bounds>,
+    /// Cochran–Mantel–Haenszel p-value with continuity correction.
+    pub overall_p: Option<f64>,
+}
+
+/// A reason for NOT_TESTED or ERROR.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ReasonSummary {
+    /// The reason's code.
+    pub code: String,
+    /// Runs with it.
+    pub runs: u32,
+    /// Cells with such a run.
+    pub cells: u32,
+    /// One of the runs.
+    pub example_run: String,
+    /// That run's reason as a sentence.
+    pub example_reason: String,
+}
+
+/// A kind of violation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ViolationSummary {
+    /// e.g. `DUPLICATE_EXECUTION`
+    pub kind: String,
+    /// Runs with it.
+    pub runs: u32,
+    /// Operations with it.
+    pub operations: u32,
+    /// One of the runs.
+    pub example_run: String,
+}
+
+impl Summary {
+    /// The stored form of a view.
+    pub fn of(view: &View<'_>) -> Summary {
+        let results = view.results;
+        let fact = |fact: &super::Fact| NamedValue { name: fact.name.clone(), value: fact.value.clone() };
+        Summary {
+            version: VERSION,
+            generated_at: results.generated_at.clone(),
+            suite: SuiteSummary::from(&results.suite),
+            environment: results.environment.iter().map(fact).collect(),
+            methods: Methods::of(view),
+            interrupted: results.interrupted,
+            planned: view.planned,
+            missing: view.missing,
+            totals: view.totals.into(),
+            varied: view.varied.clone(),
+            cells: view.cells.iter().map(CellSummary::from).collect(),
+            comparisons: view.comparisons.iter().map(ComparisonSummary::from).collect(),
+            patches: view.patches.iter().map(PatchTotals::from).collect(),
+            not_tested: view.not_tested.iter().map(ReasonSummary::from).collect(),
+            errors: view.errors.iter().map(ReasonSummary::from).collect(),
+            violations: view.violations.iter().map(ViolationSummary::from).collect(),
+            gates: view.gates.iter().map(GateSummary::from).collect(),
+            sources: results.sources.iter().map(SourceSummary::from).collect(),
+        }
+    }
+}
+
+impl Methods {
+    pub(super) fn of(view: &View<'_>) -> Methods {
+        let early = view.results.suite.early_stop;
+        Methods {
+            level: view.level.value(),
+            interval: view.method.name().to_owned(),
+            difference: if early { "two_sequences" } else { "newcombe" }.to_owned(),
+            p: if early { "discordant_e_value" } else { "boschloo" }.to_owned(),
+            adjustment: "holm".to_owned(),
+        }
+    }
+}
+
+impl From<&SuiteInfo> for SuiteSummary {
+    fn from(suite: &SuiteInfo) -> SuiteSummary {
+        SuiteSummary {
+            name: suite.name.clone(),
+            description: suite.description.clone(),
+            digest: suite.digest.clone(),
+            repeats: suite.repeats,
+            harness_version: suite.version.clone(),
+        }
+    }
+}
+
+impl From<&GateResult> for GateSummary {
+    fn from(result: &GateResult) -> GateSummary {
+        let GateResult { gate, state, sentence } = result;
+        GateSummary { gate: gate.clone(), state: state.name().to_owned(), sentence: sentence.clone() }
+    }
+}
+
+impl From<&Source> for SourceSummary {
+    fn from(source: &Source) -> SourceSummary {
+        SourceSummary {
+            name: source.name.clone(),
+            digest: source.digest.clone(),
+            started_at: source.started_at.clone(),
+            first_repeat: *source.repeats.start(),
+            last_repeat: *source.repeats.end(),
+        }
+    }
+}
+
+impl From<Counts> for VerdictCounts {
+    fn from(counts: Counts) -> VerdictCounts {
+        let Counts { pass, fail, not_tested, error } = counts;
+        VerdictCounts { pass, fail, not_tested, error }
+    }
+}
+
+impl From<Proportion> for Share {
+    fn from(seen: Proportion) -> Share {
+        Share { k: seen.k(), n: seen.n(), rate: seen.value() }
+    }
+}
+
+impl From<Interval> for Bounds {
+    fn from(interval: Interval) -> Bounds {
+        Bounds { lo: interval.lo, hi: interval.hi }
+    }
+}
+
+impl From<&CellView<'_>> for CellSummary {
+    fn from(cell: &CellView<'_>) -> CellSummary {
+        let axes = Axis::ALL.map(|axis| (axis.name().to_owned(), cell.key.get(axis).to_owned()));
+        CellSummary {
+            cell_id: cell.id.0.clone(),
+            axes: axes.into_iter().collect(),
+            planned: cell.planned,
+            missing: cell.missing,
+            counts: cell.counts.into(),
+            failed: cell.rate.map(|rate| rate.failed.into()),
+            interval: cell.rate.map(|rate| rate.interval.into()),
+            violations: cell.violations.iter().map(|(kind, runs)| ((*kind).to_owned(), *runs)).collect(),
+            reasons: cell.reasons.iter().map(|(code, runs)| (code.name().to_owned(), *runs)).collect(),
+        }
+    }
+}
+
+impl From<&Comparison> for ComparisonSummary {
+    fn from(pair: &Comparison) -> ComparisonSummary {
+        let difference = pair.difference;
+        let could_show = match pair.decision {
+            Decision::NoneShown(most) => most.map(Share::from),
+            _ => None,
+        };
+        ComparisonSummary {
+            before_cell: pair.before_id.0.clone(),
+            after_cell: pair.after_id.0.clone(),
+            patch: pair.key.patch.clone(),
+            before: pair.before.map(Share::from),
+            after: pair.after.map(Share::from),
+            difference: difference.map(|difference| difference.estimate),
+            interval: difference.map(|difference| difference.interval.into()),
+            boschloo_p: difference.and_then(|difference| difference.boschloo),
+            fisher_p: difference.and_then(|difference| difference.fisher),
+            adjusted_p: difference.map(|difference| difference.adjusted),
+            decision: pair.decision.name().to_owned(),
+            could_show,
+        }
+    }
+}
+
+impl From<&PatchSummary> for PatchTotals {
+    fn from(patch: &PatchSummary) -> PatchTotals {
+        PatchTotals {
+            patch: patch.patch.clone(),
+            comparisons: patch.comparisons,
+            fewer_fails: patch.fewer_fails,
+            more_fails: patch.more_fails,
+            no_data: patch.no_data,
+            overall_difference: patch.overall.map(|overall| overall.estimate),
+            overall_interval: patch.overall.map(|overall| overall.interval.into()),
+            overall_p: patch.overall_p,
+        }
+    }
+}
+
+impl From<&Reason<'_>> for ReasonSummary {
+    fn from(reason: &Reason<'_>) -> ReasonSummary {
+        ReasonSummary {
+            code: reason.code.name().to_owned(),
+            runs: reason.runs,
+            cells: reason.cells,
+            example_run: reason.example.run_id.0.clone(),
+            example_reason: reason.example.reason.clone(),
+        }
+    }
+}
+
+impl From<&ViolationKind<'_>> for ViolationSummary {
+    fn from(violation: &ViolationKind<'_>) -> ViolationSummary {
+        ViolationSummary {
+            kind: violation.kind.to_owned(),
+            runs: violation.runs,
+            operations: violation.operations,
+            example_run: violation.example.run_id.0.clone(),
+        }
+    }
+}

@@ -1,0 +1,277 @@
+//! What there is to say of results, computed once for all formats.
+
+use super::compare::{self, Comparison, PatchSummary};
+use super::gate::{self, GateResult};
+use super::{Options, Results};
+use crate::domain::{Axis, CellId, CellKey, ReasonCode, RunResult, Verdict};
+use crate::stats::{Counts, Interval, Level, Mixture, Proportion, confidence_sequence, wilson};
+use std::collections::{BTreeMap, HashMap};
+
+/// How the interval of one cell was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IntervalMethod {
+    /// Wilson's score interval, for a number of runs that was fixed in advance.
+    Wilson,
+    /// The beta-binomial confidence sequence, which holds at any number of runs.
+    ConfidenceSequence,
+}
+
+impl IntervalMethod {
+    /// The name used in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            IntervalMethod::Wilson => "wilson",
+            IntervalMethod::ConfidenceSequence => "beta_binomial_sequence",
+        }
+    }
+
+    /// The name for people.
+    pub fn title(self) -> &'static str {
+        match self {
+            IntervalMethod::Wilson => "Wilson score interval",
+            IntervalMethod::ConfidenceSequence => "beta-binomial confidence sequence",
+        }
+    }
+
+    pub(super) fn interval(self, seen: Proportion, level: Level) -> Interval {
+        match self {
+            IntervalMethod::Wilson => wilson(seen, level),
+            IntervalMethod::ConfidenceSequence => confidence_sequence(seen, level, Mixture::JEFFREYS),
+        }
+    }
+}
+
+/// Failed of tested, with its interval.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rate {
+    /// Failed of tested.
+    pub failed: Proportion,
+    /// Its interval.
+    pub interval: Interval,
+}
+
+/// One cell.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CellView<'a> {
+    /// Its id.
+    pub id: &'a CellId,
+    /// Its values.
+    pub key: &'a CellKey,
+    /// Its planned repeats; 0 where the suite does not plan it.
+    pub planned: u32,
+    /// Its finished runs by verdict.
+    pub counts: Counts,
+    /// Planned runs that have not ended.
+    pub missing: u32,
+    /// Failed of tested; `None` is "no data".
+    pub rate: Option<Rate>,
+    /// Kinds of violation with the number of runs that have one.
+    pub violations: BTreeMap<&'a str, u32>,
+    /// Why runs were not tested or failed to run, with their number.
+    pub reasons: BTreeMap<ReasonCode, u32>,
+    /// The runs, by repeat.
+    pub runs: Vec<&'a RunResult>,
+}
+
+/// A reason for NOT_TESTED or ERROR, over all cells.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reason<'a> {
+    /// The reason.
+    pub code: ReasonCode,
+    /// Runs with it.
+    pub runs: u32,
+    /// Cells with such a run.
+    pub cells: u32,
+    /// One of the runs: the first in the order of cells and repeats.
+    pub example: &'a RunResult,
+}
+
+/// A kind of violation, over all cells.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ViolationKind<'a> {
+    /// e.g. `DUPLICATE_EXECUTION`
+    pub kind: &'a str,
+    /// Runs with it.
+    pub runs: u32,
+    /// Operations with it.
+    pub operations: u32,
+    /// One of the runs.
+    pub example: &'a RunResult,
+}
+
+/// Everything that a report says.
+#[derive(Debug, Clone)]
+pub struct View<'a> {
+    /// What it is made of.
+    pub results: &'a Results,
+    /// Confidence level of all intervals.
+    pub level: Level,
+    /// How the intervals of cells are made.
+    pub method: IntervalMethod,
+    /// Axes on which cells differ, in column order: the columns of every table.
+    pub varied: Vec<Axis>,
+    /// Axes on which all cells agree, with their value.
+    pub constant: Vec<(Axis, &'a str)>,
+    /// All runs by verdict.
+    pub totals: Counts,
+    /// All planned runs.
+    pub planned: u32,
+    /// Planned runs that have not ended.
+    pub missing: u32,
+    /// The cells, in the order of the suite; cells that it does not plan follow.
+    pub cells: Vec<CellView<'a>>,
+    /// Every patch against `off` with all other axes equal.
+    pub comparisons: Vec<Comparison>,
+    /// The comparisons of each patch together.
+    pub patches: Vec<PatchSummary>,
+    /// Why runs were not tested, the most frequent first.
+    pub not_tested: Vec<Reason<'a>>,
+    /// Why runs ended with an error, the most frequent first.
+    pub errors: Vec<Reason<'a>>,
+    /// What was violated, the most frequent first.
+    pub violations: Vec<ViolationKind<'a>>,
+    /// How the gates stand.
+    pub gates: Vec<GateResult>,
+}
+
+impl<'a> View<'a> {
+    /// Everything there is to say of `results`.
+    pub fn of(results: &'a Results, options: &Options) -> View<'a> {
+        let level = options.level;
+        let method = match results.suite.early_stop {
+            true => IntervalMethod::ConfidenceSequence,
+            false => IntervalMethod::Wilson,
+        };
+        let cells = cells(results, method, level);
+        let (varied, constant) = axes(&cells);
+        let comparisons = compare::comparisons(&cells, Axis::Patch, "off", method, level);
+        let patches = compare::patches(&comparisons, level);
+        let mut view = View {
+            results,
+            level,
+            method,
+            varied,
+            constant,
+            totals: cells.iter().map(|cell| cell.counts).sum(),
+            planned: cells.iter().fold(0, |sum, cell| sum.saturating_add(cell.planned)),
+            missing: cells.iter().fold(0, |sum, cell| sum.saturating_add(cell.missing)),
+            comparisons,
+            patches,
+            not_tested: reasons(&cells, Verdict::NotTested),
+            errors: reasons(&cells, Verdict::Error),
+            violations: violations(&cells),
+            cells,
+            gates: Vec::new(),
+        };
+        view.gates = results.gates.iter().map(|gate| gate::evaluate(gate, &view)).collect();
+        view
+    }
+
+    /// The cell with that id.
+    pub fn cell(&self, id: &CellId) -> Option<&CellView<'a>> {
+        self.cells.iter().find(|cell| cell.id == id)
+    }
+}
+
+fn cells(results: &Results, method: IntervalMethod, level: Level) -> Vec<CellView<'_>> {
+    let mut cells: Vec<CellView<'_>> = Vec::with_capacity(results.cells.len());
+    let mut places: HashMap<&CellId, usize> = HashMap::new();
+    let planned = results.cells.iter().map(|cell| (&cell.id, &cell.key, cell.repeats));
+    // A run of a cell that is not planned is still a run: it is shown, and not dropped.
+    let unplanned = results.runs.iter().map(|run| (&run.cell_id, &run.key, 0));
+    for (id, key, planned) in planned.chain(unplanned) {
+        places.entry(id).or_insert_with(|| {
+            cells.push(CellView {
+                id,
+                key,
+                planned,
+                counts: Counts::default(),
+                missing: 0,
+                rate: None,
+                violations: BTreeMap::new(),
+                reasons: BTreeMap::new(),
+                runs: Vec::new(),
+            });
+            cells.len() - 1
+        });
+    }
+    for run in &results.runs {
+        if let Some(cell) = places.get(&run.cell_id).and_then(|place| cells.get_mut(*place)) {
+            cell.runs.push(run);
+        }
+    }
+    for cell in &mut cells {
+        cell.runs.sort_by(|a, b| (a.repeat, &a.run_id).cmp(&(b.repeat, &b.run_id)));
+        cell.counts = cell.runs.iter().map(|run| run.verdict).collect();
+        cell.missing = cell.planned.saturating_sub(cell.counts.total());
+        cell.rate =
+            cell.counts.failed().map(|failed| Rate { failed, interval: method.interval(failed, level) });
+        for run in &cell.runs {
+            let mut kinds: Vec<&str> = run.violations.iter().map(String::as_str).collect();
+            kinds.sort_unstable();
+            kinds.dedup();
+            for kind in kinds {
+                *cell.violations.entry(kind).or_insert(0) += 1;
+            }
+            if !run.verdict.is_tested() {
+                *cell.reasons.entry(run.reason_code).or_insert(0) += 1;
+            }
+        }
+    }
+    cells
+}
+
+fn axes<'a>(cells: &[CellView<'a>]) -> (Vec<Axis>, Vec<(Axis, &'a str)>) {
+    let (mut varied, mut constant) = (Vec::new(), Vec::new());
+    let Some(first) = cells.first() else { return (varied, constant) };
+    for axis in Axis::ALL {
+        let value = first.key.get(axis);
+        if cells.iter().any(|cell| cell.key.get(axis) != value) {
+            varied.push(axis);
+        } else {
+            constant.push((axis, value));
+        }
+    }
+    (varied, constant)
+}
+
+fn reasons<'a>(cells: &[CellView<'a>], verdict: Verdict) -> Vec<Reason<'a>> {
+    let mut found: Vec<Reason<'a>> = Vec::new();
+    for cell in cells {
+        let mut seen_here: Vec<ReasonCode> = Vec::new();
+        for &run in cell.runs.iter().filter(|run| run.verdict == verdict) {
+            let first_here = !seen_here.contains(&run.reason_code);
+            seen_here.push(run.reason_code);
+            match found.iter_mut().find(|reason| reason.code == run.reason_code) {
+                Some(reason) => {
+                    reason.runs += 1;
+                    reason.cells += u32::from(first_here);
+                }
+                None => found.push(Reason { code: run.reason_code, runs: 1, cells: 1, example: run }),
+            }
+        }
+    }
+    found.sort_by_key(|reason| std::cmp::Reverse(reason.runs));
+    found
+}
+
+fn violations<'a>(cells: &[CellView<'a>]) -> Vec<ViolationKind<'a>> {
+    let mut found: Vec<ViolationKind<'a>> = Vec::new();
+    for &run in cells.iter().flat_map(|cell| &cell.runs) {
+        let mut seen_here: Vec<&str> = Vec::new();
+        for kind in &run.violations {
+            let kind = kind.as_str();
+            let first_here = !seen_here.contains(&kind);
+            seen_here.push(kind);
+            match found.iter_mut().find(|violation| violation.kind == kind) {
+                Some(violation) => {
+                    violation.runs += u32::from(first_here);
+                    violation.operations += 1;
+                }
+                None => found.push(ViolationKind { kind, runs: 1, operations: 1, example: run }),
+            }
+        }
+    }
+    found.sort_by_key(|violation| std::cmp::Reverse(violation.runs));
+    found
+}
