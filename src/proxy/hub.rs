@@ -223,7 +223,8 @@ impl Hub {
         let mut state = self.lock();
         state.clients.clear();
         state.upstreams.clear();
-        if !state.closed {
+        // After a failure records are missing; what was written before it stands.
+        if !state.closed && state.failure.is_none() {
             let closing = state.encoder.close(now).map_err(std::io::Error::other);
             let kept = closing.and_then(|(record, line)| {
                 state.sink.put(&record, &line)?;

@@ -107,9 +107,9 @@ pub enum StandaloneError {
     Interrupted,
     /// Report or trace could no longer be written while the proxy ran (R4).
     #[error(
-        "report or trace can no longer be written, so nothing more is answered: do not use the verdict in it"
+        "report or trace can no longer be written, so nothing more is answered; do not use the verdict in it"
     )]
-    Broken,
+    Broken(#[source] std::io::Error),
 }
 
 /// Says in a report file that the start failed (R5, R6).
@@ -137,7 +137,7 @@ pub async fn run(config: Config, ending: CancellationToken) -> Result<(), Standa
     };
     let result = serve(&config, report.clone(), ending).await;
     if let (Err(error), Some(file)) = (&result, &report)
-        && !matches!(error, StandaloneError::Broken)
+        && !matches!(error, StandaloneError::Broken(_))
     {
         let reason = error.to_string();
         file.failed(&reason)
@@ -185,14 +185,14 @@ async fn serve(
             }
         }
     };
-    let broken = tokio::select! {
-        () = client => false,
-        () = hub.broken.notified() => true,
-    };
+    tokio::select! {
+        () = client => {}
+        () = hub.broken.notified() => {}
+    }
     ending.cancel();
     let _ = ticking.await;
     upstream.end_unused().await;
-    if broken || hub.close().is_err() { Err(StandaloneError::Broken) } else { Ok(()) }
+    hub.close().map(drop).map_err(StandaloneError::Broken)
 }
 
 async fn probe(config: &Config, classifier: &Classifier) -> Result<Vec<ToolInfo>, StandaloneError> {
@@ -249,7 +249,9 @@ fn hub(
     };
     let armed = scenario::build(&config.scenario, &config.parameters)
         .or_else(|| scenario::build(scenario::NONE, &config.parameters));
-    let Some(armed) = armed else { return Err(StandaloneError::Broken) };
+    let Some(armed) = armed else {
+        return Err(StandaloneError::Broken(std::io::Error::other("there is no scenario")));
+    };
     let engine = Engine::new(Settings {
         scenario: armed,
         classify: Box::new(move |tool| classifier.classify(tool)),
