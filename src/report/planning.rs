@@ -284,7 +284,7 @@ pub fn estimate(planned: &Planned<'_>, from: &str, earlier: &[RunResult]) -> Str
         counted(planned.parallel, "run", "runs"),
         duration(seconds)
     );
-    let told = |sum: Option<f64>| sum.map_or("not known".to_owned(), |sum| rounded(sum));
+    let told = |sum: Option<f64>| sum.map_or("not known".to_owned(), rounded);
     let _ = writeln!(out, "  tokens  input {}, output {}", told(sums[0]), told(sums[1]));
     let cost =
         sums[2].map_or("not known: the agents do not tell it".to_owned(), |cost| format!("{cost:.2} USD"));
