@@ -84,6 +84,7 @@ fn results(repeats: u32, cells: &[Cell]) -> Results {
         gates: Vec::new(),
         sources: Vec::new(),
         interrupted: false,
+        timelines: Default::default(),
     }
 }
 

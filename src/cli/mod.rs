@@ -153,12 +153,16 @@ fn parse(arguments: &[String]) -> Result<Command, ExitCode> {
         if !error.use_stderr() {
             return ExitCode::from(exit::OK);
         }
-        if is_proxy {
-            let failure = proxy::bad_arguments(arguments, &error.kind().to_string());
-            if failure.message != error.kind().to_string() {
-                return told(&failure);
-            }
+        if is_proxy && let Err(unwritten) = proxy::tell_report_file(arguments, &first_paragraph(&error)) {
+            return told(&Failure::said(exit::BAD_INPUT, unwritten));
         }
         ExitCode::from(exit::BAD_INPUT)
     })
+}
+
+/// What is wrong, without usage and tips.
+fn first_paragraph(error: &clap::Error) -> String {
+    let text = error.to_string();
+    let lines = text.trim_start_matches("error: ").lines().take_while(|line| !line.trim().is_empty());
+    lines.map(str::trim).collect::<Vec<_>>().join(" ")
 }

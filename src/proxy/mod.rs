@@ -5,9 +5,12 @@ pub mod engine;
 mod http;
 mod hub;
 mod lines;
+mod listen;
 mod message;
+mod remote;
 mod report_sink;
 mod session;
+mod splice;
 pub mod standalone;
 
 pub use hub::{Hub, Sink};

@@ -4,7 +4,7 @@ use super::changes::{Changes, ChangesFormat};
 use super::markdown::{self, code, prose};
 use super::terminal::{self, effect as short_effect};
 use super::text::{counted, shortened, trimmed, visible};
-use super::words::{effect, patch_outcome, patch_overall};
+use super::words::{self, effect, patch_outcome, patch_overall};
 use super::{CellView, Decision, IntervalMethod, Options, ReportError};
 use crate::domain::Axis;
 use comfy_table::{Cell, CellAlignment};
@@ -110,7 +110,7 @@ fn words(changes: &Changes<'_, '_>, cell: &CellView<'_>) -> String {
 fn document(changes: &Changes<'_, '_>, _options: &Options) -> Result<Vec<u8>, ReportError> {
     let mut parts = vec![
         format!("## {}", prose(&changes.title())),
-        format!("**{}.**", markdown::capital(&outcome(changes))),
+        format!("**{}.**", words::capital(&outcome(changes))),
     ];
     let notes: Vec<String> = changes.notes().iter().map(|note| format!("- {}", prose(note))).collect();
     if !notes.is_empty() {
@@ -146,9 +146,9 @@ fn document(changes: &Changes<'_, '_>, _options: &Options) -> Result<Vec<u8>, Re
             }
             false => "",
         };
-        let method = markdown::capital(&methods(changes));
+        let method = words::capital(&methods(changes));
         let caption = format!("<sub>{method}{note}. {}.</sub>", sources(changes));
-        parts.push(format!("### Cell by cell\n\n{}\n\n{caption}", table.render()));
+        parts.push(format!("### Cell by cell\n\n{}\n\n{caption}", table.render(usize::MAX)));
     }
     for (name, cells) in alone(changes) {
         let lines: Vec<String> =

@@ -5,8 +5,8 @@ use super::text::{
     visible,
 };
 use super::words::{
-    by_source, comparison_axes, comparison_methods, effect, limits, outcome, patch_outcome, patch_overall,
-    sources,
+    by_source, capital, comparison_axes, comparison_methods, effect, limits, outcome, patch_outcome,
+    patch_overall, sources,
 };
 use super::{
     CellView, Comparison, Decision, Difference, Format, GateResult, GateState, Options, Reason, ReportError,
@@ -27,6 +27,15 @@ const LONGEST_REASON: usize = 200;
 
 fn render(view: &View<'_>, _options: &Options) -> Result<Vec<u8>, ReportError> {
     let mut parts = vec![format!("## {}", prose(&view.results.suite.name))];
+    parts.extend(head(view));
+    parts
+        .extend(sections(view, usize::MAX).into_iter().map(|(title, body)| format!("### {title}\n\n{body}")));
+    Ok((parts.join("\n\n") + "\n").into_bytes())
+}
+
+/// What stands before the first table: description, answer, what was run.
+pub(super) fn head(view: &View<'_>) -> Vec<String> {
+    let mut parts = Vec::new();
     if !view.results.suite.description.is_empty() {
         parts.push(prose(&view.results.suite.description));
     }
@@ -35,29 +44,35 @@ fn render(view: &View<'_>, _options: &Options) -> Result<Vec<u8>, ReportError> {
     if !view.gates.is_empty() {
         parts.push(gates(&view.gates));
     }
+    parts
+}
+
+/// The sections with their titles; no table has more than `most` rows.
+pub(super) fn sections(view: &View<'_>, most: usize) -> Vec<(&'static str, String)> {
+    let mut sections = Vec::new();
     if !view.comparisons.is_empty() {
-        parts.push(before_and_after(view));
+        sections.push(("Before and after", before_and_after(view, most)));
     }
     if !view.cells.is_empty() {
-        parts.push(cells(view));
+        sections.push(("Cells", cells(view, most)));
     }
     if !view.results.sources.is_empty() {
-        parts.push(folders(view));
+        sections.push(("Folder by folder", folders(view, most)));
     }
     if !view.violations.is_empty() {
-        parts.push(violations(view));
+        sections.push(("Violations", violations(view, most)));
     }
     for (title, reasons) in [("Not tested", &view.not_tested), ("Errors", &view.errors)] {
         if !reasons.is_empty() {
-            parts.push(reasons_table(title, reasons));
+            sections.push((title, reasons_table(reasons, most)));
         }
     }
     let limits: Vec<String> = limits(view).iter().map(|limit| format!("- {limit}")).collect();
-    parts.push(format!("### What the numbers do not say\n\n{}", limits.join("\n")));
+    sections.push(("What the numbers do not say", limits.join("\n")));
     if !view.results.environment.is_empty() {
-        parts.push(environment(view));
+        sections.push(("Environment", environment(view, most)));
     }
-    Ok((parts.join("\n\n") + "\n").into_bytes())
+    sections
 }
 
 fn answer(view: &View<'_>) -> String {
@@ -101,7 +116,7 @@ pub(super) fn gates(gates: &[GateResult]) -> String {
         };
         table.row(vec![code(gate), state, prose(sentence)]);
     }
-    format!("### Gates\n\n{}", table.render())
+    format!("### Gates\n\n{}", table.render(usize::MAX))
 }
 
 fn counted_values(view: &View<'_>, axis: Axis) -> String {
@@ -135,7 +150,7 @@ fn caption(view: &View<'_>, method: &str) -> String {
     format!("<sub>{}; {repeats} planned a cell. {}.</sub>", capital(method), source(view))
 }
 
-fn before_and_after(view: &View<'_>) -> String {
+fn before_and_after(view: &View<'_>, most: usize) -> String {
     let axes = comparison_axes(view);
     let mut table = Table::new();
     for axis in &axes {
@@ -162,7 +177,7 @@ fn before_and_after(view: &View<'_>) -> String {
         ""
     };
     let caption = caption(view, &format!("{}{note}", comparison_methods(view)));
-    format!("### Before and after\n\n{}\n\n{caption}", table.render())
+    format!("{}\n\n{caption}", table.render(most))
 }
 
 pub(super) fn comparison_cells(pair: &Comparison, exact: bool) -> Vec<String> {
@@ -182,7 +197,7 @@ pub(super) fn comparison_cells(pair: &Comparison, exact: bool) -> Vec<String> {
     cells
 }
 
-fn cells(view: &View<'_>) -> String {
+fn cells(view: &View<'_>, most: usize) -> String {
     let mut table = Table::new();
     for axis in &view.varied {
         table.left(axis.name());
@@ -211,10 +226,10 @@ fn cells(view: &View<'_>) -> String {
         table.row(row);
     }
     let method = format!("failed of tested (PASS + FAIL), {}, {}", view.method.title(), view.level.percent());
-    format!("### Cells\n\n{}\n\n{}", table.render(), caption(view, &method))
+    format!("{}\n\n{}", table.render(most), caption(view, &method))
 }
 
-fn folders(view: &View<'_>) -> String {
+fn folders(view: &View<'_>, most: usize) -> String {
     let mut table = Table::new();
     for axis in &view.varied {
         table.left(axis.name());
@@ -229,7 +244,7 @@ fn folders(view: &View<'_>) -> String {
     }
     let names: Vec<String> = sources(view).iter().map(|line| prose(line)).collect();
     let note = "Failed of tested (PASS + FAIL) in the runs of each folder";
-    format!("### Folder by folder\n\n{}\n\n<sub>{note}: {}.</sub>", table.render(), names.join("; "))
+    format!("{}\n\n<sub>{note}: {}.</sub>", table.render(most), names.join("; "))
 }
 
 fn kinds(cell: &CellView<'_>) -> String {
@@ -238,7 +253,7 @@ fn kinds(cell: &CellView<'_>) -> String {
     kinds.join(", ")
 }
 
-fn violations(view: &View<'_>) -> String {
+fn violations(view: &View<'_>, most: usize) -> String {
     let mut table = Table::new();
     table.left("violation").right("runs").right("operations").left("example");
     for violation in &view.violations {
@@ -249,10 +264,10 @@ fn violations(view: &View<'_>) -> String {
             example(violation.example),
         ]);
     }
-    format!("### Violations\n\n{}", table.render())
+    table.render(most)
 }
 
-fn reasons_table(title: &str, reasons: &[Reason<'_>]) -> String {
+fn reasons_table(reasons: &[Reason<'_>], most: usize) -> String {
     let mut table = Table::new();
     table.left("reason").right("runs").right("cells").left("example").left("what it says");
     for reason in reasons {
@@ -264,20 +279,20 @@ fn reasons_table(title: &str, reasons: &[Reason<'_>]) -> String {
             code(&shortened(&reason.example.reason, LONGEST_REASON)),
         ]);
     }
-    format!("### {title}\n\n{}", table.render())
+    table.render(most)
 }
 
 fn example(run: &RunResult) -> String {
     code(run.trace.as_deref().unwrap_or(&run.run_id.0))
 }
 
-fn environment(view: &View<'_>) -> String {
+fn environment(view: &View<'_>, most: usize) -> String {
     let mut table = Table::new();
     table.left("environment").left("");
     for fact in &view.results.environment {
         table.row(vec![code(&fact.name), code(&fact.value)]);
     }
-    format!("### Environment\n\n{}", table.render())
+    table.render(most)
 }
 
 /// A table whose columns are known before its rows, padded so that it reads well as text too.
@@ -309,9 +324,10 @@ impl Table {
         self.rows.push(row.into_iter().map(|cell| cell.replace('|', "\\|")).collect());
     }
 
-    pub(super) fn render(&self) -> String {
+    pub(super) fn render(&self, most: usize) -> String {
+        let rows = &self.rows[..self.rows.len().min(most)];
         let width = |column: usize| {
-            let cells = self.rows.iter().filter_map(|row| row.get(column)).chain(self.header.get(column));
+            let cells = rows.iter().filter_map(|row| row.get(column)).chain(self.header.get(column));
             cells.map(|cell| cell.chars().count()).max().unwrap_or(0).max(3)
         };
         let widths: Vec<usize> = (0..self.header.len()).map(width).collect();
@@ -333,7 +349,11 @@ impl Table {
             rule.push_str(&format!(" {dashes}{} |", if *right { ":" } else { "" }));
         }
         let mut lines = vec![line(&self.header), rule];
-        lines.extend(self.rows.iter().map(|row| line(row)));
+        lines.extend(rows.iter().map(|row| line(row)));
+        if rows.len() < self.rows.len() {
+            let more = counted((self.rows.len() - rows.len()) as u64, "more row", "more rows");
+            lines.push(format!("\n{more} in the report itself."));
+        }
         lines.join("\n")
     }
 }
@@ -363,14 +383,6 @@ pub(super) fn prose(text: &str) -> String {
         escaped.push(character);
     }
     escaped
-}
-
-pub(super) fn capital(sentence: &str) -> String {
-    let mut characters = sentence.chars();
-    match characters.next() {
-        Some(first) => first.to_uppercase().chain(characters).collect(),
-        None => String::new(),
-    }
 }
 
 #[cfg(test)]

@@ -13,15 +13,19 @@ mod changes_text;
 mod compare;
 mod csv_text;
 mod gate;
+mod html;
+mod job_summary;
 mod junit;
 mod markdown;
 pub mod planning;
 mod results;
 mod runs_csv;
 mod summary;
+mod svg;
 mod template;
 mod terminal;
 mod text;
+mod timeline;
 mod view;
 mod words;
 
@@ -34,6 +38,7 @@ pub use results::{Fact, Options, PlannedCell, Results, Source, SuiteInfo};
 pub use summary::Summary;
 pub use template::{TemplateError, render_template, written};
 pub use terminal::text as terminal_text;
+pub use timeline::{EntryKind, Timeline, TimelineEntry, TimelineLimits, timeline, timelines};
 pub use view::{CellView, IntervalMethod, Rate, Reason, View, ViolationKind};
 
 /// Why a report could not be made.
@@ -62,8 +67,17 @@ pub struct Format {
 
 /// Every format that is a file of the results folder, in alphabetical order.
 pub fn formats() -> &'static [Format] {
-    const FORMATS: &[Format] =
-        &[cells_csv::FORMAT, markdown::FORMAT, junit::FORMAT, runs_csv::FORMAT, summary::FORMAT];
+    const FORMATS: &[Format] = &[
+        cells_csv::FORMAT,
+        svg::forest::FORMAT,
+        html::FORMAT,
+        job_summary::FORMAT,
+        junit::FORMAT,
+        markdown::FORMAT,
+        svg::patches::FORMAT,
+        runs_csv::FORMAT,
+        summary::FORMAT,
+    ];
     FORMATS
 }
 

@@ -1,8 +1,10 @@
 //! What reports are made of.
 
-use crate::domain::{CellId, CellKey, RunResult};
+use super::Timeline;
+use crate::domain::{CellId, CellKey, RunId, RunResult};
 use crate::stats::Level;
 use crate::suite::Gate;
+use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 /// The results of one matrix, or of several merged ones.
@@ -24,6 +26,8 @@ pub struct Results {
     pub sources: Vec<Source>,
     /// The matrix was stopped before all planned runs had ended.
     pub interrupted: bool,
+    /// What happened in runs, for as many as a page can carry; may be empty.
+    pub timelines: BTreeMap<RunId, Timeline>,
 }
 
 /// A results folder that merged results come from.

@@ -159,6 +159,15 @@ pub(super) fn limits(view: &View<'_>) -> Vec<String> {
     limits
 }
 
+/// The sentence with a capital.
+pub(super) fn capital(sentence: &str) -> String {
+    let mut characters = sentence.chars();
+    match characters.next() {
+        Some(first) => first.to_uppercase().chain(characters).collect(),
+        None => String::new(),
+    }
+}
+
 /// Failed of tested of every cell in each of the folders that results are merged from, in the order of
 /// the cells.
 pub(super) fn by_source(view: &View<'_>) -> Vec<Vec<String>> {

@@ -3,7 +3,7 @@
 
 use super::load::Loaded;
 use super::names::Names;
-use super::reports::{Rendered, Reports};
+use super::reports::{Rendered, Reports, read_timelines};
 use super::schedule::{OBSERVED, Schedule};
 use super::stopping::Early;
 use super::trial::{self, Shared};
@@ -281,9 +281,9 @@ async fn learn_tools(
         let Ok(dir) = folder.fresh_run_dir(&probe) else { continue };
         let names = Names::of_suite(&shared.loaded.suite).with_run(trial, &dir);
         let listed = match trial::upstream_launch(shared, upstream, &names, &dir) {
-            Ok(launch) => {
+            Ok(target) => {
                 tokio::select! {
-                    listed = upstream::list_tools(&launch, PROBE_LIMIT) => listed.map_err(|error| error.to_string()),
+                    listed = upstream::list_tools(&target, PROBE_LIMIT) => listed.map_err(|error| error.to_string()),
                     () = cancel.cancelled() => Err("interrupted".to_owned()),
                 }
             }
@@ -444,7 +444,12 @@ impl Matrix {
     }
 
     fn write_reports(&self, unfinished: bool) -> Result<Rendered, MatrixError> {
-        let rendered = self.reports.render(&self.results, unfinished, wall_clock())?;
+        // Reports that are made while runs go on are made often: only the last ones read the traces.
+        let timelines = match self.schedule.running() {
+            0 => read_timelines(self.folder.path(), &self.results),
+            _ => BTreeMap::new(),
+        };
+        let rendered = self.reports.render(&self.results, unfinished, wall_clock(), timelines)?;
         for (name, bytes) in &rendered.files {
             self.folder.write(name, bytes)?;
         }

@@ -21,3 +21,5 @@ mod schedule;
 pub mod stopping;
 pub mod stored;
 pub mod trial;
+
+pub use reports::read_timelines;

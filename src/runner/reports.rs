@@ -5,9 +5,9 @@ use super::names::Names;
 use super::stored;
 use super::trial::Shared;
 use crate::agent;
-use crate::domain::RunResult;
+use crate::domain::{RunId, RunResult};
 use crate::process::CommandLine;
-use crate::report::{GateResult, View, formats, terminal_text};
+use crate::report::{GateResult, Timeline, TimelineLimits, View, formats, terminal_text, timelines};
 use crate::store::{CellRecord, FactRecord, PLAN_VERSION, PlanRecord, SuiteRecord};
 use crate::suite::template::map;
 use crate::suite::{AgentProfile, Gate, Suite, Trial};
@@ -153,10 +153,12 @@ impl Reports {
         runs: &[RunResult],
         interrupted: bool,
         at: jiff::Timestamp,
+        timelines: BTreeMap<RunId, Timeline>,
     ) -> Result<Rendered, crate::report::ReportError> {
         let at = at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
         let mut results = stored::results(&self.plan, runs, at);
         results.interrupted = interrupted;
+        results.timelines = timelines;
         let view = View::of(&results, &self.options);
         let mut files = Vec::new();
         for format in formats() {
@@ -169,6 +171,21 @@ impl Reports {
     pub fn plan(&self) -> &PlanRecord {
         &self.plan
     }
+}
+
+/// What happened in runs, read from their traces in a results folder: as many as a page can carry. A
+/// trace that is missing, or not whole, is left out.
+pub fn read_timelines(folder: &Path, runs: &[RunResult]) -> BTreeMap<RunId, Timeline> {
+    // No run is that long but a runaway one, whose end a page could not show anyway.
+    const LONGEST_TRACE: u64 = 16 << 20;
+    timelines(runs, TimelineLimits::default(), &mut |run| {
+        let path = folder.join(run.trace.as_deref()?);
+        if std::fs::metadata(&path).ok()?.len() > LONGEST_TRACE {
+            return None;
+        }
+        let text = std::fs::read_to_string(&path).ok()?;
+        Some(crate::trace::read(&text).ok()?.records)
+    })
 }
 
 /// The values of an axis that the runs have, each once, in the order of the alphabet.
@@ -227,9 +244,10 @@ async fn installed(shared: &Shared, name: &str, profile: &AgentProfile) -> Optio
     let probe = profile.probe.as_ref()?;
     let dir = shared.loaded.profile_dirs.get(name);
     let program = shared.program.to_string_lossy();
-    let names = Names::default()
-        .with("nochmal", program.as_ref())
-        .with("profile", map([("dir", Value::from(dir.map(|dir| dir.to_string_lossy())))]));
+    let names = Names::default().with("nochmal", program.as_ref()).with(
+        "profile",
+        map([("dir", dir.map_or(Value::UNDEFINED, |dir| Value::from(dir.to_string_lossy())))]),
+    );
     let argv = probe.iter().map(|part| names.render(part)).collect::<Result<Vec<_>, _>>();
     let argv = match argv {
         Ok(argv) => argv,

@@ -74,6 +74,7 @@ pub fn results(plan: &PlanRecord, runs: &[RunResult], generated_at: String) -> R
     let cells = planned(plan, runs, rule, level);
     let all: u64 = cells.iter().map(|cell| u64::from(cell.repeats)).sum();
     Results {
+        timelines: BTreeMap::new(),
         suite: SuiteInfo {
             name: plan.suite.name.clone(),
             description: plan.suite.description.clone(),
