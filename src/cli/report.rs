@@ -84,6 +84,13 @@ pub fn run(args: &ReportArgs) -> Result<u8, Failure> {
     };
     let more = gates(&args.gate, Scope::One, &[&results])?;
     results.gates.extend(more);
+    let drawn = args.template.is_none()
+        && args.format.as_deref().map_or(args.out.is_some(), |format| format == "html");
+    if drawn {
+        // The traces of merged results are named with their folder.
+        let folder = if args.folders.len() > 1 { Path::new("") } else { args.folders[0].as_path() };
+        results.timelines = stored::read_timelines(folder, &results.runs);
+    }
     let view = View::of(&results, &options);
     let mut files: Vec<(String, Vec<u8>)> = Vec::new();
     if let Some(template) = &args.template {

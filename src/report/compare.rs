@@ -96,6 +96,20 @@ pub struct PatchSummary {
     pub overall_p: Option<f64>,
 }
 
+impl PatchSummary {
+    /// The interval of the weighted difference. `None` where all runs of every cell ended alike: the
+    /// formula then sees no chance at all and would give an interval without width, which is not true of
+    /// any number of runs.
+    pub fn overall_interval(&self) -> Option<Interval> {
+        wide(self.overall?.interval)
+    }
+}
+
+/// The interval, where it has a width.
+pub(super) fn wide(interval: Interval) -> Option<Interval> {
+    if interval.half_width() > 1e-12 { Some(interval) } else { None }
+}
+
 /// Every value of `axis` against `base`, with all other axes equal, in the order of the cells.
 pub(super) fn comparisons(
     cells: &[CellView<'_>],

@@ -178,8 +178,10 @@ pub(super) fn changed(
             };
             let p = cmh(&strata, true).unwrap_or(1.0);
             let shown = p < level.alpha();
-            let (estimate, interval) = (points(overall.estimate), points_interval(overall.interval));
-            let numbers = format!("{estimate} [{interval}], p = {}", p_value(p));
+            let interval = compare::wide(overall.interval)
+                .map(|i| format!(" [{}]", points_interval(i)))
+                .unwrap_or_default();
+            let numbers = format!("{}{interval}, p = {}", points(overall.estimate), p_value(p));
             // A rise in one cell must not hide behind a fall in the others.
             (shown && overall.estimate < 0.0, shown && overall.estimate > 0.0 || more > 0, numbers)
         }

@@ -1,5 +1,6 @@
 //! Results folders → what reports are made of.
 
+pub use super::reports::read_timelines;
 use super::stopping;
 use crate::domain::{CellId, RunId, RunResult};
 use crate::report::{Fact, PlannedCell, Results, Source, SuiteInfo};

@@ -5,7 +5,8 @@ pub(super) mod forest;
 pub(super) mod patches;
 
 use super::View;
-use super::text::{counted, percent_interval, short_digest, visible};
+use super::text::{percent_interval, short_digest, visible};
+use super::words::planned_repeats;
 use crate::domain::{Axis, CellKey};
 
 /// The width for which fonts are chosen; a picture may be wider where it has many columns.
@@ -199,7 +200,7 @@ pub(super) fn source(view: &View<'_>) -> String {
         "suite {}, digest {}, {} planned a cell, nochmal {}, {}",
         visible(&suite.name),
         short_digest(&suite.digest),
-        counted(suite.repeats, "repeat", "repeats"),
+        planned_repeats(view),
         visible(&suite.version),
         visible(&view.results.generated_at)
     )
