@@ -190,6 +190,14 @@ impl Hub {
         }
     }
 
+    /// Says to a client that speaks HTTP that its request is being answered with a stream.
+    pub(super) fn begun(&self, connection: ConnectionId, stream: Stream) {
+        let carried = Carried { stream: Some(stream), ..Carried::default() };
+        let state = self.lock();
+        let client = state.clients.get(&connection);
+        let _ = client.map(|client| client.send(Outgoing { message: String::new(), carried }));
+    }
+
     /// Makes tools known before a client comes.
     pub fn know_tools(&self, tools: Vec<ToolInfo>) {
         let now = self.now();
