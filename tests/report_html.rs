@@ -437,3 +437,25 @@ fn every_axis_of_a_cell_is_a_filter() {
         assert!(page.contains(&format!("<select class=\"axis\" name=\"{axis}\"")), "{axis}");
     }
 }
+
+#[test]
+fn the_readme_shows_the_committed_example() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut cells = csv::Reader::from_path(folder.join("reports/example/cells.csv")).unwrap();
+    let mut sums: BTreeMap<(String, bool), [u32; 2]> = BTreeMap::new();
+    for cell in cells.deserialize::<BTreeMap<String, String>>() {
+        let cell = cell.unwrap();
+        let sum = sums.entry((cell["model"].clone(), cell["patch"] != "off")).or_default();
+        sum[0] += cell["k"].parse::<u32>().unwrap();
+        sum[1] += cell["n_tested"].parse::<u32>().unwrap();
+    }
+    let readme = std::fs::read_to_string(folder.join("README.md")).unwrap();
+    let models: BTreeSet<&String> = sums.keys().map(|(model, _)| model).collect();
+    assert_eq!(models.len(), 3);
+    for model in models {
+        let [off, patched] = [false, true].map(|patched| sums[&(model.clone(), patched)]);
+        let row = format!("| {} of {} | {} of {} |", off[0], off[1], patched[0], patched[1]);
+        let found = readme.lines().find(|line| line.starts_with(&format!("| `{model}`"))).unwrap();
+        assert!(found.ends_with(&row), "{found}: {row}");
+    }
+}

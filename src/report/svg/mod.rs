@@ -138,7 +138,7 @@ impl Canvas {
         let mut line = String::new();
         for word in text.split(' ') {
             if !line.is_empty() && width(&line, style.size) + width(word, style.size) > room {
-                self.text(x, y, &line, style, room);
+                self.text(x, y, line.trim_end(), style, room);
                 line.clear();
                 y += style.size + 5.0;
             }
