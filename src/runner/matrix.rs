@@ -5,9 +5,9 @@ use super::load::Loaded;
 use super::names::Names;
 use super::reports::{Rendered, Reports, read_timelines};
 use super::schedule::{OBSERVED, Schedule};
-use super::stopping;
+use super::stopping::Early;
 use super::trial::{self, Shared};
-use crate::domain::{Axis, CellId, CellKey, OfferedPatch, ReasonCode, RunId, RunResult, ToolInfo, Verdict};
+use crate::domain::{Axis, CellKey, OfferedPatch, ReasonCode, RunId, RunResult, ToolInfo, Verdict};
 use crate::judge::patches;
 use crate::process::Supervisor;
 use crate::progress::RunEvent;
@@ -209,27 +209,6 @@ fn cells(trials: &[Trial]) -> Vec<CellKey> {
 fn distinct(trials: &[Trial]) -> Vec<Arc<Cell>> {
     let mut seen = HashSet::new();
     trials.iter().filter(|trial| seen.insert(&trial.cell.id)).map(|trial| Arc::clone(&trial.cell)).collect()
-}
-
-/// The rule that ends the repeats of a cell, and the cells that it is about.
-struct Early {
-    rule: Stopping,
-    level: Level,
-    cells: Vec<Arc<Cell>>,
-}
-
-impl Early {
-    fn done(&self, results: &[RunResult]) -> HashSet<CellId> {
-        let cells: Vec<_> = self.cells.iter().map(|cell| (&cell.id, &cell.key)).collect();
-        stopping::done(self.rule, self.level, &cells, results)
-    }
-
-    /// The cells that are done now that a run of `key` has ended: none but those that it is compared with.
-    fn done_after(&self, key: &CellKey, results: &[RunResult]) -> HashSet<CellId> {
-        let group = key.with(Axis::Patch, "");
-        let near = results.iter().filter(|run| run.key.with(Axis::Patch, "") == group);
-        self.done(&near.cloned().collect::<Vec<_>>())
-    }
 }
 
 fn open(
