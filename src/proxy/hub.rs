@@ -160,6 +160,11 @@ impl Hub {
         self.lock().upstreams.remove(&connection);
     }
 
+    /// Whether [`Hub::detach_upstream`] was called: the upstream is meant to end.
+    pub(super) fn is_detached(&self, connection: ConnectionId) -> bool {
+        !self.lock().upstreams.contains_key(&connection)
+    }
+
     /// Takes an input through the engine and does what the engine says.
     pub fn input(&self, input: Input) {
         self.input_with(input, Carried::default());
