@@ -117,7 +117,9 @@ fn variable(text: &str) -> Result<(String, String), String> {
 
 fn header(text: &str) -> Result<(String, String), String> {
     match text.split_once(':') {
-        Some((name, value)) if !name.trim().is_empty() => Ok((name.trim().to_owned(), value.trim().to_owned())),
+        Some((name, value)) if !name.trim().is_empty() => {
+            Ok((name.trim().to_owned(), value.trim().to_owned()))
+        }
         _ => Err("NAME: VALUE is wanted".to_owned()),
     }
 }
@@ -127,7 +129,8 @@ fn address(text: &str) -> Result<SocketAddr, String> {
     if let Ok(port) = text.trim_start_matches(':').parse::<u16>() {
         return Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
     }
-    let text = text.strip_prefix("localhost:").map_or_else(|| text.to_owned(), |port| format!("127.0.0.1:{port}"));
+    let text =
+        text.strip_prefix("localhost:").map_or_else(|| text.to_owned(), |port| format!("127.0.0.1:{port}"));
     text.parse().map_err(|_| "an address such as 127.0.0.1:8080 is wanted".to_owned())
 }
 

@@ -165,8 +165,8 @@ async fn post(server: &Arc<Server>, headers: &HeaderMap, body: String) -> Respon
     if let Some(client) = session {
         return exchange(server, &client, headers, body, id, accepted).await;
     }
-    let stateless = named(view.params).protocol_version().is_some()
-        || view.method.as_deref() == Some("server/discover");
+    let stateless =
+        named(view.params).protocol_version().is_some() || view.method.as_deref() == Some("server/discover");
     if !stateless {
         return missing_session(named_session, id.as_ref());
     }

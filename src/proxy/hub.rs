@@ -122,7 +122,10 @@ impl Hub {
     }
 
     /// A number for a new connection, and where its messages come out.
-    pub(super) fn connect(&self, transport: &'static str) -> (ConnectionId, mpsc::UnboundedReceiver<Outgoing>) {
+    pub(super) fn connect(
+        &self,
+        transport: &'static str,
+    ) -> (ConnectionId, mpsc::UnboundedReceiver<Outgoing>) {
         let (sender, receiver) = mpsc::unbounded_channel();
         let connection = {
             let mut state = self.lock();
@@ -270,10 +273,16 @@ impl State {
             // A receiver that is gone belongs to a connection that has ended.
             match message {
                 Action::ToClient { connection, message } => {
-                    let _ = self.clients.get(&connection).map(|client| client.send(Outgoing { message, carried: carried.clone() }));
+                    let _ = self
+                        .clients
+                        .get(&connection)
+                        .map(|client| client.send(Outgoing { message, carried: carried.clone() }));
                 }
                 Action::ToUpstream { connection, message } => {
-                    let _ = self.upstreams.get(&connection).map(|upstream| upstream.send(Outgoing { message, carried: carried.clone() }));
+                    let _ = self
+                        .upstreams
+                        .get(&connection)
+                        .map(|upstream| upstream.send(Outgoing { message, carried: carried.clone() }));
                 }
                 Action::Record(_) => {}
             }

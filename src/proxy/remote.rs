@@ -163,8 +163,12 @@ impl Link {
             };
             match sent {
                 Ok(response) if response.status().is_success() => {}
-                Ok(response) => link.log(format!("the upstream refused a message: HTTP {}", response.status())),
-                Err(error) => link.log(format!("a message could not be sent to the upstream: {}", chain(&error))),
+                Ok(response) => {
+                    link.log(format!("the upstream refused a message: HTTP {}", response.status()))
+                }
+                Err(error) => {
+                    link.log(format!("a message could not be sent to the upstream: {}", chain(&error)))
+                }
             }
         });
         let _ = tokio::time::timeout(ACCEPTANCE, sending).await;
@@ -212,7 +216,11 @@ impl Link {
         let response = match self.remote.post(text, headers).await {
             Ok(response) => response,
             Err(error) => {
-                self.log(format!("`{}` did not reach the upstream or was not answered: {}", request.method, chain(&error)));
+                self.log(format!(
+                    "`{}` did not reach the upstream or was not answered: {}",
+                    request.method,
+                    chain(&error)
+                ));
                 return false;
             }
         };
@@ -355,7 +363,8 @@ impl Link {
                 state.version = version.and_then(|version| HeaderValue::from_str(&version).ok());
             }
             "tools/list" if request.modern && !request.client_headers => {
-                let result = view.result.and_then(|result| serde_json::from_str::<ToolsResult<'_>>(result.get()).ok());
+                let result =
+                    view.result.and_then(|result| serde_json::from_str::<ToolsResult<'_>>(result.get()).ok());
                 for tool in result.into_iter().flat_map(|result| result.tools) {
                     state.mirrored.learn(tool);
                 }
@@ -457,7 +466,8 @@ fn refusal(request: &Request, status: StatusCode, body: &str) -> String {
         };
     }
     let head: String = body.chars().take(200).collect();
-    let reason = RawJson::string(format!("the server answered with HTTP {status}: {head}").trim_end_matches(": "));
+    let reason =
+        RawJson::string(format!("the server answered with HTTP {status}: {head}").trim_end_matches(": "));
     format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32000,"message":{reason}}}}}"#)
 }
 

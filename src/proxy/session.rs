@@ -259,7 +259,9 @@ pub(super) fn start_upstream(
     let source = Arc::clone(source);
     tokio::spawn(async move {
         let launch = match &source.target {
-            Target::Url(remote) => return super::remote::relay(hub, remote.clone(), connection, queue, ending).await,
+            Target::Url(remote) => {
+                return super::remote::relay(hub, remote.clone(), connection, queue, ending).await;
+            }
             Target::Command(launch) => launch,
         };
         let mut running = match source.take(launch).await {

@@ -147,9 +147,7 @@ async fn serve(
         Classifier::new(config.write_tools.clone(), config.read_tools.clone(), config.key_fields.clone());
     let listener = match config.listen {
         Some(address) => Some(
-            TcpListener::bind(address)
-                .await
-                .map_err(|source| StandaloneError::Listen { address, source })?,
+            TcpListener::bind(address).await.map_err(|source| StandaloneError::Listen { address, source })?,
         ),
         None => None,
     };

@@ -29,10 +29,16 @@ async fn statuses_are_those_of_the_protocol() {
     assert_eq!(status(bare(Method::PUT)).await, 405);
     assert_eq!(status(post("{")).await, 400);
     assert_eq!(status(down.request(Method::POST).body("{")).await, 400);
-    assert_eq!(status(down.request(Method::POST).header("origin", "http://example.com").body(PING)).await, 403);
+    assert_eq!(
+        status(down.request(Method::POST).header("origin", "http://example.com").body(PING)).await,
+        403
+    );
     assert_eq!(status(down.request(Method::POST).header("host", "example.com").body(PING)).await, 403);
     assert_eq!(status(post(PING).header("accept", "text/html")).await, 406);
-    assert_eq!(status(down.request(Method::POST).header("mcp-protocol-version", "soon").body(PING)).await, 400);
+    assert_eq!(
+        status(down.request(Method::POST).header("mcp-protocol-version", "soon").body(PING)).await,
+        400
+    );
     let notified = r#"{"jsonrpc":"2.0","method":"notifications/x"}"#;
     let accepted = down.request(Method::POST).header("origin", "http://localhost:3000").body(notified);
     assert_eq!(status(accepted).await, 202);
@@ -91,11 +97,8 @@ async fn a_dropped_connection_cancels_nothing_in_a_session() {
     assert_eq!(rig.up.next().await, call);
     sending.abort();
     let _ = sending.await;
-    rig.exchange(
-        r#"{"jsonrpc":"2.0","id":2,"method":"ping"}"#,
-        r#"{"jsonrpc":"2.0","id":2,"result":{}}"#,
-    )
-    .await;
+    rig.exchange(r#"{"jsonrpc":"2.0","id":2,"method":"ping"}"#, r#"{"jsonrpc":"2.0","id":2,"result":{}}"#)
+        .await;
     rig.up.say(r#"{"jsonrpc":"2.0","id":1,"result":{"content":[]}}"#).await;
     rig.recorded("upstream_answered").await;
     assert_eq!(rig.count("call_cancelled"), 0);
@@ -120,7 +123,8 @@ async fn a_client_without_any_headers_is_served() {
     let address = url.strip_prefix("http://").unwrap().strip_suffix("/mcp").unwrap().to_owned();
     let mut stream = tokio::net::TcpStream::connect(&address).await.unwrap();
     let hello = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-03-26"}}"#;
-    let request = format!("POST /mcp HTTP/1.1\r\nHost: {address}\r\nContent-Length: {}\r\n\r\n{hello}", hello.len());
+    let request =
+        format!("POST /mcp HTTP/1.1\r\nHost: {address}\r\nContent-Length: {}\r\n\r\n{hello}", hello.len());
     stream.write_all(request.as_bytes()).await.unwrap();
     assert_eq!(rig.up.next().await, hello);
     rig.up.say(r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-03-26"}}"#).await;
@@ -133,9 +137,12 @@ async fn a_client_without_any_headers_is_served() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_broken_stream_is_taken_up_again_after_its_last_event() {
     let mut rig = Rig::initialized(Wire::Http, Wire::Stdio, "2025-11-25").await;
-    let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","_meta":{"progressToken":1}}}"#;
+    let call =
+        r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","_meta":{"progressToken":1}}}"#;
     let step = |n: u32| {
-        format!(r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":1,"progress":{n}}}}}"#)
+        format!(
+            r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":1,"progress":{n}}}}}"#
+        )
     };
     let sending = tokio::spawn(rig.down.http().request(Method::POST).body(call).send());
     assert_eq!(rig.up.next().await, call);

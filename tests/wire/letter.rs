@@ -23,9 +23,19 @@ async fn every_kind_of_message_passes_to_the_letter_in_both_directions() {
             r#"{"jsonrpc":"2.0","id":1,"result":{"structuredContent":{"n":1.000,"b":null},"content":[{"type":"text","text":"\u0000x","annotations":{"audience":["user"]}}],"_meta":{"k":[]},"isError":false,"unknown":1}}"#,
         )
         .await;
-        for method in ["resources/read", "resources/templates/list", "prompts/list", "completion/complete", "ping", "x/y"] {
-            let request = format!(r#"{{"jsonrpc":"2.0","id":"{method}","method":"{method}","params":{{"uri":"a:b"}}}}"#);
-            let answer = format!(r#"{{"jsonrpc":"2.0","id":"{method}","result":{{"m":"{method}","contents":[]}}}}"#);
+        for method in [
+            "resources/read",
+            "resources/templates/list",
+            "prompts/list",
+            "completion/complete",
+            "ping",
+            "x/y",
+        ] {
+            let request = format!(
+                r#"{{"jsonrpc":"2.0","id":"{method}","method":"{method}","params":{{"uri":"a:b"}}}}"#
+            );
+            let answer =
+                format!(r#"{{"jsonrpc":"2.0","id":"{method}","result":{{"m":"{method}","contents":[]}}}}"#);
             rig.exchange(&request, &answer).await;
         }
         for method in ["sampling/createMessage", "elicitation/create", "roots/list"] {
@@ -33,10 +43,16 @@ async fn every_kind_of_message_passes_to_the_letter_in_both_directions() {
                 r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{{"messages":[],"maxTokens":1e2}}}}"#
             ))
             .await;
-            rig.up_gets(&format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"of":"{method}","content":{{"x":1.0}}}}}}"#)).await;
+            rig.up_gets(&format!(
+                r#"{{"jsonrpc":"2.0","id":1,"result":{{"of":"{method}","content":{{"x":1.0}}}}}}"#
+            ))
+            .await;
         }
         rig.down_gets(r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":{"a":01e0}}}"#.replace("01e0", "1e0").as_str()).await;
-        rig.up_gets(r#"{"jsonrpc":"2.0","method":"notifications/roots/list_changed","params":{"_meta":{"q":1}}}"#).await;
+        rig.up_gets(
+            r#"{"jsonrpc":"2.0","method":"notifications/roots/list_changed","params":{"_meta":{"q":1}}}"#,
+        )
+        .await;
     }
 }
 
@@ -65,8 +81,10 @@ async fn one_slow_call_holds_up_no_other() {
         let mut rig = Rig::initialized(down, up, LATEST).await;
         rig.up_gets(r#"{"jsonrpc":"2.0","id":"slow","method":"tools/call","params":{"name":"slow"}}"#).await;
         for n in 0..50 {
-            let request = format!(r#"{{"jsonrpc":"2.0","id":{n},"method":"tools/call","params":{{"name":"quick"}}}}"#);
-            rig.exchange(&request, &format!(r#"{{"jsonrpc":"2.0","id":{n},"result":{{"content":[]}}}}"#)).await;
+            let request =
+                format!(r#"{{"jsonrpc":"2.0","id":{n},"method":"tools/call","params":{{"name":"quick"}}}}"#);
+            rig.exchange(&request, &format!(r#"{{"jsonrpc":"2.0","id":{n},"result":{{"content":[]}}}}"#))
+                .await;
         }
         rig.down_gets(r#"{"jsonrpc":"2.0","id":"slow","result":{"content":[]}}"#).await;
     }
@@ -84,7 +102,9 @@ async fn deep_and_huge_messages_pass() {
             let request = format!(
                 r#"{{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{{"name":"t","arguments":{{"v":{value}}}}}}}"#
             );
-            let answer = format!(r#"{{"jsonrpc":"2.0","id":5,"result":{{"content":[],"structuredContent":{{"v":{value}}}}}}}"#);
+            let answer = format!(
+                r#"{{"jsonrpc":"2.0","id":5,"result":{{"content":[],"structuredContent":{{"v":{value}}}}}}}"#
+            );
             rig.exchange(&request, &answer).await;
         }
     }
@@ -100,7 +120,11 @@ async fn cancelling_what_was_answered_already_passes_and_settles_nothing() {
         )
         .await;
         rig.up_gets(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":3,"reason":"done"}}"#).await;
-        rig.exchange(r#"{"jsonrpc":"2.0","id":4,"method":"ping"}"#, r#"{"jsonrpc":"2.0","id":4,"result":{}}"#).await;
+        rig.exchange(
+            r#"{"jsonrpc":"2.0","id":4,"method":"ping"}"#,
+            r#"{"jsonrpc":"2.0","id":4,"result":{}}"#,
+        )
+        .await;
         assert_eq!(rig.count("call_cancelled"), 0);
     }
 }
@@ -155,12 +179,15 @@ async fn batches_are_taken_apart_where_the_version_has_them_and_refused_elsewher
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_that_starts_its_server_anew_for_every_attempt_is_one_run() {
     let mut rig = Rig::initialized(Wire::Http, Wire::Stdio, LATEST).await;
-    let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"create_x","arguments":{"n":1}}}"#;
+    let call =
+        r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"create_x","arguments":{"n":1}}}"#;
     rig.up_gets(call).await;
     for _ in 0..3 {
         *rig.down.http().session.lock().unwrap() = None;
         rig.down
-            .say(r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}"#)
+            .say(
+                r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}"#,
+            )
             .await;
         rig.up.stdio().accept().await;
         assert!(rig.up.next().await.contains("initialize"));

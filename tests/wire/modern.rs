@@ -5,7 +5,9 @@ use super::rig::{ALL, Rig, Wire};
 const META: &str = r#""io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}"#;
 
 fn request(id: &str, method: &str, params: &str, meta: &str) -> String {
-    format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{{{params}"_meta":{{{META}{meta}}}}}}}"#)
+    format!(
+        r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{{{params}"_meta":{{{META}{meta}}}}}}}"#
+    )
 }
 
 /// The id under which the upstream knows a request: over stdio, requests of several HTTP clients
@@ -23,7 +25,11 @@ async fn requests_and_results_pass_and_an_id_comes_back_as_it_was_given() {
         for (id, method, params) in [
             (r#""p-1""#, "server/discover", ""),
             ("1.0", "tools/list", ""),
-            ("1", "tools/call", r#""name":"create_x","arguments":{"n":1.0,"big":1e400},"inputResponses":{"a":{}},"requestState":"s","#),
+            (
+                "1",
+                "tools/call",
+                r#""name":"create_x","arguments":{"n":1.0,"big":1e400},"inputResponses":{"a":{}},"requestState":"s","#,
+            ),
             ("1", "prompts/list", ""),
         ] {
             let sent = request(id, method, params, "");
@@ -33,7 +39,9 @@ async fn requests_and_results_pass_and_an_id_comes_back_as_it_was_given() {
             assert_eq!(got, sent.replacen(&format!(r#""id":{id}"#), &format!(r#""id":{known}"#), 1));
             assert!(shared || known == id);
             let answer = |id: &str| {
-                format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"resultType":"complete","ttlMs":0,"x":1.0}}}}"#)
+                format!(
+                    r#"{{"jsonrpc":"2.0","id":{id},"result":{{"resultType":"complete","ttlMs":0,"x":1.0}}}}"#
+                )
             };
             rig.up.say(&answer(&known)).await;
             assert_eq!(rig.down.next().await, answer(id), "{down:?} {up:?} {method}");
@@ -120,7 +128,9 @@ async fn a_client_that_closes_its_stream_cancels_the_call() {
         match up {
             Wire::Stdio => {
                 let got = rig.up.next().await;
-                assert!(got.contains("notifications/cancelled") && got.contains(&format!(r#""requestId":{id}"#)));
+                assert!(
+                    got.contains("notifications/cancelled") && got.contains(&format!(r#""requestId":{id}"#))
+                );
             }
             Wire::Http => rig.up.http().closed(&id).await,
         }

@@ -63,7 +63,14 @@ impl Rig {
                 let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
                 let port = listener.local_addr().unwrap().port().to_string();
                 let pipe = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/wire/pipe.py");
-                command.args(["--upstream-command", "python3", "--upstream-arg", pipe, "--upstream-arg", &port]);
+                command.args([
+                    "--upstream-command",
+                    "python3",
+                    "--upstream-arg",
+                    pipe,
+                    "--upstream-arg",
+                    &port,
+                ]);
                 (Some(listener), None)
             }
             Wire::Http => {
@@ -138,7 +145,7 @@ impl Rig {
 
     /// The records of the trace so far.
     pub fn records(&self) -> Vec<Value> {
-        let text = std::fs::read_to_string(self.trace.path().join("trace.jsonl")).unwrap();
+        let text = std::fs::read_to_string(self.trace.path().join("trace.jsonl")).unwrap_or_default();
         text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
     }
 
@@ -319,7 +326,9 @@ async fn drain(mut response: reqwest::Response, messages: &mpsc::UnboundedSender
         }
         let text = String::from_utf8(std::mem::take(&mut bytes)).unwrap();
         for event in text.split("\n\n") {
-            if let Some((_, data)) = event.split_once("data: ") {
+            if let Some((_, data)) = event.split_once("data: ")
+                && !data.is_empty()
+            {
                 let _ = messages.send(data.to_owned());
             }
         }
@@ -477,7 +486,11 @@ impl HttpUp {
 
     pub fn say_on(&self, id: &str, message: &str) {
         let streams = self.streams.lock().unwrap();
-        streams.get(id).expect("an open stream").send(format!("event: message\ndata: {message}\n\n")).unwrap();
+        streams
+            .get(id)
+            .expect("an open stream")
+            .send(format!("event: message\ndata: {message}\n\n"))
+            .unwrap();
     }
 
     /// Breaks the answer to a request off.
@@ -494,7 +507,8 @@ impl HttpUp {
 
 /// The id of a message as text, and whether it is an answer.
 fn id_of(message: &str) -> (String, bool) {
-    let raw: HashMap<String, &serde_json::value::RawValue> = serde_json::from_str(message).unwrap_or_default();
+    let raw: HashMap<String, &serde_json::value::RawValue> =
+        serde_json::from_str(message).unwrap_or_default();
     let id = raw.get("id").map(|id| id.get().to_owned()).unwrap_or_default();
     (id.clone(), !id.is_empty() && !raw.contains_key("method"))
 }
@@ -518,7 +532,8 @@ async fn answer(State(shared): State<Shared>, method: Method, headers: HeaderMap
     if !is_request && method != Method::GET {
         return StatusCode::ACCEPTED.into_response();
     }
-    let body = Body::from_stream(UnboundedReceiverStream::new(receiver).map(Ok::<_, std::convert::Infallible>));
+    let body =
+        Body::from_stream(UnboundedReceiverStream::new(receiver).map(Ok::<_, std::convert::Infallible>));
     let mut response = ([("content-type", "text/event-stream")], body).into_response();
     if session {
         response.headers_mut().insert("mcp-session-id", "the-server's".parse().unwrap());

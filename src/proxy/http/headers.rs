@@ -56,9 +56,8 @@ pub(super) fn is_local(origin: &str) -> bool {
 }
 
 fn without_port(host: &str) -> &str {
-    host.rsplit_once(':').map_or(host, |(name, port)| {
-        if port.bytes().all(|byte| byte.is_ascii_digit()) { name } else { host }
-    })
+    host.rsplit_once(':')
+        .map_or(host, |(name, port)| if port.bytes().all(|byte| byte.is_ascii_digit()) { name } else { host })
 }
 
 /// Whether a request that came in on loopback was meant for it.
@@ -116,7 +115,7 @@ pub(super) fn mismatch(headers: &HeaderMap, view: &View<'_>) -> Option<String> {
     let wanted = [
         (VERSION, params.protocol_version().map(Cow::Borrowed)),
         ("mcp-method", Some(Cow::Borrowed(method))),
-        ("mcp-name", name.and_then(|name| text(name)).map(Cow::Owned)),
+        ("mcp-name", name.and_then(text).map(Cow::Owned)),
     ];
     wanted.into_iter().find_map(|(header, body)| {
         let body = body?;

@@ -95,7 +95,8 @@ mod tests {
 
     #[test]
     fn events_are_found_however_their_bytes_arrive() {
-        let stream = ": hi\r\n\r\nid: 7\nevent: message\ndata: {\"a\":\ndata: 1}\n\nretry: 40\rdata:x\r\rdata: lost";
+        let stream =
+            ": hi\r\n\r\nid: 7\nevent: message\ndata: {\"a\":\ndata: 1}\n\nretry: 40\rdata:x\r\rdata: lost";
         let (whole, parser) = all(&[stream]);
         assert_eq!(whole, ["{\"a\":\n1}", "x"]);
         assert_eq!(parser.last_id.as_deref(), Some("7"));

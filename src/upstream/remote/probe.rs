@@ -63,10 +63,8 @@ impl Talk<'_> {
         let mut params = format!("{{{meta}}}");
         for _ in 0..MOST_PAGES {
             let result = self.ask("tools/list", &params).await?;
-            let page: Page<'_> = serde_json::from_str(result.get()).map_err(|error| ProbeError::NotMcp {
-                method: "tools/list",
-                reason: error.to_string(),
-            })?;
+            let page: Page<'_> = serde_json::from_str(result.get())
+                .map_err(|error| ProbeError::NotMcp { method: "tools/list", reason: error.to_string() })?;
             tools.extend(page.tools.into_iter().map(RawJson::from_raw));
             let Some(cursor) = page.next_cursor else { break };
             let comma = if meta.is_empty() { "" } else { "," };
@@ -103,7 +101,10 @@ impl Talk<'_> {
                     }
                 }
             }
-            return Err(ProbeError::Broken { method, reason: "the stream ended without an answer".to_owned() });
+            return Err(ProbeError::Broken {
+                method,
+                reason: "the stream ended without an answer".to_owned(),
+            });
         }
         let body = response.bytes().await.map_err(|error| broken(method, &error))?;
         match read(method, id, &body) {
