@@ -283,10 +283,7 @@ impl State {
             // A receiver that is gone belongs to a connection that has ended.
             match message {
                 Action::ToClient { connection, message } => {
-                    let _ = self
-                        .clients
-                        .get(&connection)
-                        .map(|client| client.send(Outgoing { message, carried: carried.clone() }));
+                    self.send_to_client(connection, Outgoing { message, carried: carried.clone() });
                 }
                 Action::ToUpstream { connection, message } => {
                     let _ = self
@@ -296,13 +293,14 @@ impl State {
                 }
                 Action::Tell { connection, id, question, modern } => {
                     let message = audit_answer(&id, &self.sink.tell(question), modern);
-                    let _ = self
-                        .clients
-                        .get(&connection)
-                        .map(|client| client.send(Outgoing { message, carried: carried.clone() }));
+                    self.send_to_client(connection, Outgoing { message, carried: carried.clone() });
                 }
                 Action::Record(_) => {}
             }
         }
+    }
+
+    fn send_to_client(&self, connection: ConnectionId, outgoing: Outgoing) {
+        let _ = self.clients.get(&connection).map(|client| client.send(outgoing));
     }
 }
