@@ -1,6 +1,7 @@
 //! The page, the pictures and the job summary, on ordinary results and on nasty ones: read back by a
 //! strict XML parser, and used in a headless Chromium where there is one.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a helper of a test fails by panicking")]
+#![expect(clippy::disallowed_methods, reason = "the browser is a process of the test's own")]
 
 use nochmal::domain::{
     AgentFacts, Axis, CallId, CellId, CellKey, Micros, ReasonCode, RunId, RunResult, TurnResult, Usage,
@@ -211,7 +212,7 @@ fn every_axis() -> Results {
             conversation: value("conversation"),
             upstream: value("upstream"),
             scenario: format!("F{}", n % 5 + 1),
-            patch: if n % 2 == 0 { "off".into() } else { "GHOST_WRITE".into() },
+            patch: if n.is_multiple_of(2) { "off".into() } else { "GHOST_WRITE".into() },
         };
         (key, [5, n % 6, 0, 0])
     };
