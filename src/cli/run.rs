@@ -29,21 +29,25 @@ pub struct RunArgs {
     /// Results folder; default: reports/<suite>/<time>-<id>
     #[arg(long, value_name = "DIR", conflicts_with = "resume")]
     out: Option<PathBuf>,
+    /// A condition on the results beside those of the suite, e.g. 'where patch=GHOST_WRITE fail_rate upper 0.3';
+    /// the exit code is 1 where one fails, and 3 where nothing was tested that it is about
+    #[arg(long, value_name = "GATE")]
+    gate: Vec<String>,
     /// Show cells and runs, and start nothing
     #[arg(long)]
     dry_run: bool,
-    /// Confidence level of the intervals
-    #[arg(long, value_name = "LEVEL", default_value = "0.95", value_parser = level)]
-    level: Level,
+    /// Confidence level of the intervals; default: 0.95
+    #[arg(long, value_name = "LEVEL", conflicts_with = "resume", value_parser = level)]
+    level: Option<Level>,
 }
 
-fn level(text: &str) -> Result<Level, String> {
+pub(super) fn level(text: &str) -> Result<Level, String> {
     let level = text.parse().ok().and_then(|level| Level::new(level).ok());
     level.ok_or_else(|| "a number between 0 and 1, such as 0.95".to_owned())
 }
 
 /// Columns of the terminal that the table goes to.
-fn width() -> Option<u16> {
+pub(super) fn width() -> Option<u16> {
     let stdout = std::io::stdout();
     if !stdout.is_terminal() {
         return None;
@@ -57,13 +61,20 @@ pub fn run(args: RunArgs) -> Result<u8, Failure> {
         out: args.out.clone(),
         repeats: args.repeats,
         filters: args.filter.clone(),
-        level: args.level,
+        gates: args.gate.clone(),
+        level: args.level.unwrap_or_default(),
         width: width(),
     };
     if let Some(folder) = &args.resume {
         let stored = read_matrix(folder).map_err(Failure::input)?;
         let loaded = load(&stored.suite_file).map_err(Failure::input)?;
-        let options = Options { repeats: stored.repeats, filters: stored.filters, ..options };
+        let options = Options {
+            repeats: stored.repeats,
+            filters: stored.filters,
+            gates: [stored.gates, args.gate].concat(),
+            level: stored.level.and_then(|level| Level::new(level).ok()).unwrap_or_default(),
+            ..options
+        };
         if args.dry_run {
             return dry_run(&loaded, &options);
         }
@@ -120,7 +131,7 @@ fn carry_out(suites: Vec<(Loaded, Target)>, options: &Options) -> Result<u8, Fai
         tokio::spawn(interrupts(cancel.clone()));
         let mut code = exit::OK;
         for (loaded, target) in suites {
-            code = code.max(one(loaded, target, &program, options, &cancel).await?);
+            code = exit::worse(code, one(loaded, target, &program, options, &cancel).await?);
             if cancel.is_cancelled() {
                 break;
             }
@@ -144,6 +155,7 @@ async fn one(
     let outcome = matrix::run(loaded, program, options, target, &mut show, cancel).await;
     let outcome = outcome.map_err(|error| match error {
         MatrixError::Filter(_)
+        | MatrixError::Gate(_)
         | MatrixError::NothingLeft
         | MatrixError::Changed { .. }
         | MatrixError::Store(_) => Failure::input(error),
@@ -158,7 +170,7 @@ async fn one(
         return Ok(exit::INTERRUPTED);
     }
     print(&format!("\nResults: {folder}\n"));
-    Ok(if matrix::anything_tested(&outcome.results) { exit::OK } else { exit::NOTHING_TESTED })
+    Ok(exit::of_gates(&outcome.gates, matrix::anything_tested(&outcome.results)))
 }
 
 /// The first ctrl-C (or SIGTERM, SIGHUP) ends the matrix cleanly; a second one at once, and the
@@ -179,7 +191,7 @@ async fn interrupts(cancel: CancellationToken) {
     }
 }
 
-fn print(text: &str) {
+pub(super) fn print(text: &str) {
     // A reader that went away (`| head`) is no failure of the matrix.
     let _ = std::io::stdout().write_all(text.as_bytes());
 }

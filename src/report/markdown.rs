@@ -5,9 +5,13 @@ use super::text::{
     visible,
 };
 use super::words::{
-    capital, comparison_axes, comparison_methods, effect, limits, outcome, patch_outcome, patch_overall,
+    by_source, capital, comparison_axes, comparison_methods, effect, limits, outcome, patch_outcome,
+    patch_overall, sources,
 };
-use super::{CellView, Comparison, Decision, Difference, Format, Options, Reason, ReportError, View};
+use super::{
+    CellView, Comparison, Decision, Difference, Format, GateResult, GateState, Options, Reason, ReportError,
+    View,
+};
 use crate::domain::{Axis, RunResult};
 use crate::stats::Proportion;
 
@@ -37,6 +41,9 @@ pub(super) fn head(view: &View<'_>) -> Vec<String> {
     }
     parts.push(answer(view));
     parts.push(what_was_run(view));
+    if !view.gates.is_empty() {
+        parts.push(gates(&view.gates));
+    }
     parts
 }
 
@@ -48,6 +55,9 @@ pub(super) fn sections(view: &View<'_>, most: usize) -> Vec<(&'static str, Strin
     }
     if !view.cells.is_empty() {
         sections.push(("Cells", cells(view, most)));
+    }
+    if !view.results.sources.is_empty() {
+        sections.push(("Folder by folder", folders(view, most)));
     }
     if !view.violations.is_empty() {
         sections.push(("Violations", violations(view, most)));
@@ -96,6 +106,19 @@ fn what_was_run(view: &View<'_>) -> String {
     lines.join("  \n")
 }
 
+pub(super) fn gates(gates: &[GateResult]) -> String {
+    let mut table = Table::new();
+    table.left("gate").left("state").left("why");
+    for GateResult { gate, state, sentence } in gates {
+        let state = match state {
+            GateState::Held => state.title().to_owned(),
+            _ => format!("**{}**", state.title()),
+        };
+        table.row(vec![code(gate), state, prose(sentence)]);
+    }
+    format!("### Gates\n\n{}", table.render(usize::MAX))
+}
+
 fn counted_values(view: &View<'_>, axis: Axis) -> String {
     let mut values: Vec<&str> = view.cells.iter().map(|cell| cell.key.get(axis)).collect();
     values.sort_unstable();
@@ -111,7 +134,7 @@ fn counted_values(view: &View<'_>, axis: Axis) -> String {
 }
 
 /// Where every figure comes from.
-fn source(view: &View<'_>) -> String {
+pub(super) fn source(view: &View<'_>) -> String {
     let suite = &view.results.suite;
     format!(
         "Suite {}, digest {}, nochmal {}, {}",
@@ -157,7 +180,7 @@ fn before_and_after(view: &View<'_>, most: usize) -> String {
     format!("{}\n\n{caption}", table.render(most))
 }
 
-fn comparison_cells(pair: &Comparison, exact: bool) -> Vec<String> {
+pub(super) fn comparison_cells(pair: &Comparison, exact: bool) -> Vec<String> {
     let arm = |seen: Option<Proportion>| seen.map_or("no data".to_owned(), k_of_n);
     let shown = |show: fn(Difference) -> Option<String>| pair.difference.and_then(show).unwrap_or_default();
     let mut cells = vec![
@@ -204,6 +227,24 @@ fn cells(view: &View<'_>, most: usize) -> String {
     }
     let method = format!("failed of tested (PASS + FAIL), {}, {}", view.method.title(), view.level.percent());
     format!("{}\n\n{}", table.render(most), caption(view, &method))
+}
+
+fn folders(view: &View<'_>, most: usize) -> String {
+    let mut table = Table::new();
+    for axis in &view.varied {
+        table.left(axis.name());
+    }
+    for n in 1..=view.results.sources.len() {
+        table.right(&format!("#{n}"));
+    }
+    for (cell, rates) in view.cells.iter().zip(by_source(view)) {
+        let mut row: Vec<String> = view.varied.iter().map(|axis| code(cell.key.get(*axis))).collect();
+        row.extend(rates);
+        table.row(row);
+    }
+    let names: Vec<String> = sources(view).iter().map(|line| prose(line)).collect();
+    let note = "Failed of tested (PASS + FAIL) in the runs of each folder";
+    format!("{}\n\n<sub>{note}: {}.</sub>", table.render(most), names.join("; "))
 }
 
 fn kinds(cell: &CellView<'_>) -> String {
@@ -255,35 +296,35 @@ fn environment(view: &View<'_>, most: usize) -> String {
 }
 
 /// A table whose columns are known before its rows, padded so that it reads well as text too.
-struct Table {
+pub(super) struct Table {
     header: Vec<String>,
     right: Vec<bool>,
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    fn new() -> Table {
+    pub(super) fn new() -> Table {
         Table { header: Vec::new(), right: Vec::new(), rows: Vec::new() }
     }
 
-    fn left(&mut self, title: &str) -> &mut Table {
+    pub(super) fn left(&mut self, title: &str) -> &mut Table {
         self.header.push(title.to_owned());
         self.right.push(false);
         self
     }
 
-    fn right(&mut self, title: &str) -> &mut Table {
+    pub(super) fn right(&mut self, title: &str) -> &mut Table {
         self.header.push(title.to_owned());
         self.right.push(true);
         self
     }
 
     /// Adds a row. A `|` is escaped in code spans too, since a table is split before spans are read.
-    fn row(&mut self, row: Vec<String>) {
+    pub(super) fn row(&mut self, row: Vec<String>) {
         self.rows.push(row.into_iter().map(|cell| cell.replace('|', "\\|")).collect());
     }
 
-    fn render(&self, most: usize) -> String {
+    pub(super) fn render(&self, most: usize) -> String {
         let rows = &self.rows[..self.rows.len().min(most)];
         let width = |column: usize| {
             let cells = rows.iter().filter_map(|row| row.get(column)).chain(self.header.get(column));
@@ -318,7 +359,7 @@ impl Table {
 }
 
 /// Foreign text as a code span: no mark-up, mention or link in it is acted on. Empty text stays empty.
-fn code(text: &str) -> String {
+pub(super) fn code(text: &str) -> String {
     let text = visible(text);
     if text.is_empty() {
         return text;

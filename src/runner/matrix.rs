@@ -3,16 +3,18 @@
 
 use super::load::Loaded;
 use super::names::Names;
-use super::reports::{Reports, read_timelines};
+use super::reports::{Rendered, Reports, read_timelines};
 use super::schedule::{OBSERVED, Schedule};
+use super::stopping::Early;
 use super::trial::{self, Shared};
 use crate::domain::{Axis, CellKey, OfferedPatch, ReasonCode, RunId, RunResult, ToolInfo, Verdict};
 use crate::judge::patches;
 use crate::process::Supervisor;
 use crate::progress::RunEvent;
+use crate::report::GateResult;
 use crate::stats::Level;
 use crate::store::{Folder, MatrixRecord, StoreError};
-use crate::suite::{Filter, Suite, Trial};
+use crate::suite::{Cell, Filter, Gate, Scope, Stopping, Suite, Trial};
 use crate::upstream;
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -37,10 +39,19 @@ pub struct Options {
     pub repeats: Option<u32>,
     /// Which cells, as given on the command line.
     pub filters: Vec<String>,
+    /// Gates beside those of the suite, as given on the command line.
+    pub gates: Vec<String>,
     /// Confidence level of intervals.
     pub level: Level,
     /// Columns of the terminal, where there is one.
     pub width: Option<u16>,
+}
+
+impl Options {
+    /// The rule that ends repeats early: a number that is asked for replaces it.
+    pub fn stopping(&self, suite: &Suite) -> Option<Stopping> {
+        if self.repeats.is_some() { None } else { suite.stopping }
+    }
 }
 
 /// A matrix that is over.
@@ -54,6 +65,8 @@ pub struct Outcome {
     pub interrupted: bool,
     /// The table for a terminal.
     pub table: String,
+    /// How the gates stand.
+    pub gates: Vec<GateResult>,
 }
 
 /// Why a matrix could not be carried out.
@@ -62,6 +75,9 @@ pub enum MatrixError {
     /// A filter.
     #[error(transparent)]
     Filter(#[from] crate::suite::FilterError),
+    /// A gate.
+    #[error(transparent)]
+    Gate(#[from] crate::suite::GateError),
     /// The results folder.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -114,12 +130,23 @@ pub async fn run(
     if trials.is_empty() {
         return Err(MatrixError::NothingLeft);
     }
+    let values = |axis| loaded.suite.values(axis).into_iter().map(str::to_owned).collect();
+    let mut gates = loaded.suite.gates.clone();
+    for gate in &options.gates {
+        gates.push(Gate::parse(gate, Scope::One, &values)?);
+    }
     let supervisor = Supervisor::start(Some(program)).map_err(MatrixError::Watchdog)?;
     let (folder, matrix, before) = open(&loaded, options, target)?;
     let finished: HashSet<RunId> = before.iter().map(|run| run.run_id.clone()).collect();
     let limits = loaded.suite.limits;
     let per_model = limits.per_model.map(|most| most as usize);
-    let schedule = Schedule::new(trials.clone(), &finished, limits.parallel as usize, per_model);
+    let mut schedule = Schedule::new(trials.clone(), &finished, limits.parallel as usize, per_model);
+    let stopping = options.stopping(&loaded.suite).map(|rule| Early {
+        rule,
+        level: options.level,
+        cells: distinct(&trials),
+    });
+    let left_out = stopping.as_ref().map_or(0, |early| schedule.leave_out(&early.done(&before)));
     let mut shared = Shared {
         loaded,
         program: program.to_owned(),
@@ -128,19 +155,22 @@ pub async fn run(
         tools: BTreeMap::new(),
     };
     events(RunEvent::Started {
-        total: trials.len(),
-        finished_before: trials.len() - schedule.waiting(),
+        total: trials.len() - left_out,
+        finished_before: trials.len() - left_out - schedule.waiting(),
         cells: cells(&trials),
     });
     if schedule.waiting() > 0 {
         shared.tools = learn_tools(&shared, &folder, &trials, events, cancel).await;
     }
-    let (reports, environment) = Reports::gather(&shared, &matrix.started_at, options, &trials, cancel).await;
+    let (reports, environment) =
+        Reports::gather(&shared, &matrix.started_at, options, &gates, &trials, cancel).await;
     folder.write("environment.json", &environment)?;
+    folder.write_plan(reports.plan())?;
     let mut matrix = Matrix {
         shared: Arc::new(shared),
         folder,
         schedule,
+        stopping,
         results: before,
         tasks: JoinSet::new(),
         reports,
@@ -149,14 +179,16 @@ pub async fn run(
     };
     let outcome = matrix.carry_out(events, cancel).await;
     // Whatever happened, what is known is written.
-    let table = matrix.write_reports(matrix.schedule.waiting() > 0 || outcome.is_err());
+    let rendered = matrix.write_reports(matrix.schedule.waiting() > 0 || outcome.is_err());
     events(RunEvent::Finished);
     let interrupted = outcome? || matrix.schedule.waiting() > 0;
+    let rendered = rendered?;
     Ok(Outcome {
         folder: matrix.folder.path().to_owned(),
         results: matrix.results,
         interrupted,
-        table: table?,
+        table: rendered.table,
+        gates: rendered.gates,
     })
 }
 
@@ -171,8 +203,12 @@ fn wall_clock() -> jiff::Timestamp {
 }
 
 fn cells(trials: &[Trial]) -> Vec<CellKey> {
+    distinct(trials).iter().map(|cell| cell.key.clone()).collect()
+}
+
+fn distinct(trials: &[Trial]) -> Vec<Arc<Cell>> {
     let mut seen = HashSet::new();
-    trials.iter().filter(|trial| seen.insert(&trial.cell.id)).map(|trial| trial.cell.key.clone()).collect()
+    trials.iter().filter(|trial| seen.insert(&trial.cell.id)).map(|trial| Arc::clone(&trial.cell)).collect()
 }
 
 fn open(
@@ -200,6 +236,8 @@ fn open(
         digest: loaded.suite.digest.clone(),
         repeats: options.repeats,
         filters: options.filters.clone(),
+        gates: options.gates.clone(),
+        level: Some(options.level.value()),
         started_at: started_at.to_string(),
     };
     let path = match &options.out {
@@ -243,9 +281,9 @@ async fn learn_tools(
         let Ok(dir) = folder.fresh_run_dir(&probe) else { continue };
         let names = Names::of_suite(&shared.loaded.suite).with_run(trial, &dir);
         let listed = match trial::upstream_launch(shared, upstream, &names, &dir) {
-            Ok(launch) => {
+            Ok(target) => {
                 tokio::select! {
-                    listed = upstream::list_tools(&launch, PROBE_LIMIT) => listed.map_err(|error| error.to_string()),
+                    listed = upstream::list_tools(&target, PROBE_LIMIT) => listed.map_err(|error| error.to_string()),
                     () = cancel.cancelled() => Err("interrupted".to_owned()),
                 }
             }
@@ -281,6 +319,7 @@ struct Matrix {
     shared: Arc<Shared>,
     folder: Folder,
     schedule: Schedule,
+    stopping: Option<Early>,
     results: Vec<RunResult>,
     tasks: JoinSet<(RunId, Option<RunResult>)>,
     reports: Reports,
@@ -378,6 +417,12 @@ impl Matrix {
         };
         self.folder.append(&result)?;
         self.results.push(result.clone());
+        if let Some(early) = &self.stopping {
+            let runs = self.schedule.leave_out(&early.done_after(&result.key, &self.results));
+            if runs > 0 {
+                events(RunEvent::LeftOut { runs });
+            }
+        }
         events(RunEvent::RunFinished { result: Box::new(result), elapsed: self.started.elapsed() });
         if self.written.is_none_or(|at| at.elapsed() >= REPORTS_EVERY) && self.schedule.running() > 0 {
             self.write_reports(true)?;
@@ -398,17 +443,17 @@ impl Matrix {
         }
     }
 
-    fn write_reports(&self, unfinished: bool) -> Result<String, MatrixError> {
+    fn write_reports(&self, unfinished: bool) -> Result<Rendered, MatrixError> {
         // Reports that are made while runs go on are made often: only the last ones read the traces.
         let timelines = match self.schedule.running() {
             0 => read_timelines(self.folder.path(), &self.results),
             _ => BTreeMap::new(),
         };
         let rendered = self.reports.render(&self.results, unfinished, wall_clock(), timelines)?;
-        for (name, bytes) in rendered.files {
-            self.folder.write(name, &bytes)?;
+        for (name, bytes) in &rendered.files {
+            self.folder.write(name, bytes)?;
         }
-        Ok(rendered.table)
+        Ok(rendered)
     }
 }
 

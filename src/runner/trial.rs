@@ -16,7 +16,7 @@ use crate::suite::profile::McpTransport;
 use crate::suite::template::map;
 use crate::suite::{AgentProfile, Server, Trial, Upstream, When};
 use crate::trace::{Event, Record, Started, TRACE_VERSION};
-use crate::upstream::Launch;
+use crate::upstream::{Launch, Target};
 use crate::{judge, suite, trace};
 use minijinja::value::Value;
 use std::collections::BTreeMap;
@@ -259,7 +259,7 @@ pub(super) fn upstream_launch(
     upstream: &Upstream,
     names: &Names,
     dir: &Path,
-) -> Result<Launch, TrialError> {
+) -> Result<Target, TrialError> {
     let render = |text: &String| {
         names.render(text).map_err(|source| TrialError::Template { what: "the upstream's command", source })
     };
@@ -289,7 +289,8 @@ pub(super) fn upstream_launch(
             std::iter::once(command).chain(args).map(render).collect::<Result<_, _>>()?
         }
     };
-    Ok(Launch { command: CommandLine { argv, env, folder }, supervisor: shared.supervisor.clone() })
+    let command = CommandLine { argv, env, folder };
+    Ok(Launch { command, supervisor: shared.supervisor.clone() }.into())
 }
 
 /// How the tools of an upstream are classified.
@@ -385,7 +386,7 @@ fn agent_names(
     let prompt =
         map([("system", Value::from(prompts.system.as_str())), ("user", Value::from(prompts.user.as_str()))]);
     let dir = shared.loaded.profile_dirs.get(&trial.cell.key.agent);
-    let profile = map([("dir", Value::from(dir.map(|dir| dir.to_string_lossy())))]);
+    let profile = map([("dir", dir.map_or(Value::UNDEFINED, |dir| Value::from(dir.to_string_lossy())))]);
     names.clone().with("nochmal", program).with("mcp", mcp).with("prompt", prompt).with("profile", profile)
 }
 

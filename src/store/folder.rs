@@ -1,6 +1,6 @@
 //! The folder itself.
 
-use super::{MatrixRecord, RECORD_VERSION, RunRecord};
+use super::{MatrixRecord, PLAN_VERSION, PlanRecord, RECORD_VERSION, RunRecord};
 use crate::domain::{RunId, RunResult};
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -51,6 +51,7 @@ pub enum StoreError {
 
 const RUNS: &str = "runs.jsonl";
 const MATRIX: &str = "matrix.json";
+const PLAN: &str = "plan.json";
 const TRACES: &str = "traces";
 const LOCK: &str = ".lock";
 
@@ -159,18 +160,37 @@ impl Folder {
         written.map_err(io("cannot write", &path))
     }
 
+    /// Keeps what the matrix planned.
+    ///
+    /// # Errors
+    /// Where it cannot be written.
+    pub fn write_plan(&self, plan: &PlanRecord) -> Result<(), StoreError> {
+        let mut text = to_json(&self.path.join(PLAN), plan)?;
+        text.push(b'\n');
+        self.write(PLAN, &text)
+    }
+
     /// Writes a file of the folder whole or not at all.
     ///
     /// # Errors
     /// Where it cannot be written.
     pub fn write(&self, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
-        let path = self.path.join(name);
-        let mut file = tempfile::NamedTempFile::new_in(&self.path).map_err(io("cannot write", &path))?;
-        file.write_all(bytes).map_err(io("cannot write", &path))?;
-        set_readable(file.as_file());
-        file.persist(&path).map_err(|error| io("cannot write", &path)(error.error))?;
-        Ok(())
+        write_file(&self.path, name, bytes)
     }
+}
+
+/// Writes a file of a folder, which is made where it is not there, whole or not at all.
+///
+/// # Errors
+/// Where it cannot be written.
+pub fn write_file(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
+    std::fs::create_dir_all(folder).map_err(io("cannot make the folder", folder))?;
+    let path = folder.join(name);
+    let mut file = tempfile::NamedTempFile::new_in(folder).map_err(io("cannot write", &path))?;
+    file.write_all(bytes).map_err(io("cannot write", &path))?;
+    set_readable(file.as_file());
+    file.persist(&path).map_err(|error| io("cannot write", &path)(error.error))?;
+    Ok(())
 }
 
 /// A temporary file is private; a report is there to be read.
@@ -206,6 +226,31 @@ pub fn read_matrix(folder: &Path) -> Result<MatrixRecord, StoreError> {
         line: error.line(),
         reason: error.to_string(),
     })
+}
+
+/// What the matrix of a results folder planned; `None` where it does not say, as folders of older
+/// programs do not.
+///
+/// # Errors
+/// Where the file cannot be read, or is of a version that this program does not know.
+pub fn read_plan(folder: &Path) -> Result<Option<PlanRecord>, StoreError> {
+    let path = folder.join(PLAN);
+    let text = match std::fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(io("cannot read", &path)(error)),
+    };
+    let malformed = |line: usize, reason: String| StoreError::Malformed { path: path.clone(), line, reason };
+    #[derive(serde::Deserialize)]
+    struct Version {
+        version: u32,
+    }
+    let refused = |error: serde_json::Error| malformed(error.line(), error.to_string());
+    let Version { version } = serde_json::from_str(&text).map_err(refused)?;
+    if version != PLAN_VERSION {
+        return Err(malformed(1, format!("version {version} of the format is not known here")));
+    }
+    serde_json::from_str(&text).map(Some).map_err(refused)
 }
 
 /// The finished runs of a results folder, in the order in which they ended.
@@ -247,6 +292,8 @@ mod tests {
             digest: "d".to_owned(),
             repeats: Some(2),
             filters: vec![],
+            gates: vec![],
+            level: None,
             started_at: "2026-01-01T00:00:00Z".to_owned(),
         }
     }
