@@ -4,8 +4,8 @@
 #![expect(deprecated, reason = "the suite asks for what later versions drop")]
 
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams, CompleteResult, ErrorData,
-    GetPromptRequestParams, GetPromptResponse, GetPromptResult, ListPromptsResult,
+    CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams, CompleteResult,
+    ErrorData, GetPromptRequestParams, GetPromptResponse, GetPromptResult, ListPromptsResult,
     ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
     ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, ServerConfig, SetLevelRequestParams,
     SubscribeRequestParams, UnsubscribeRequestParams,
@@ -43,7 +43,8 @@ fn text(text: impl Into<String>) -> Value {
 fn tools() -> Value {
     let plain = json!({"type": "object", "properties": {}});
     let tool = |name: &str, schema: &Value| json!({"name": name, "description": name, "inputSchema": schema});
-    let one = |name: &str| json!({"type": "object", "properties": {name: {"type": "string"}}, "required": [name]});
+    let one =
+        |name: &str| json!({"type": "object", "properties": {name: {"type": "string"}}, "required": [name]});
     let mut tools: Vec<Value> = [
         "test_simple_text",
         "test_image_content",
@@ -107,16 +108,18 @@ impl Everything {
         arguments: &Value,
         context: &RequestContext<RoleServer>,
     ) -> Result<Value, ErrorData> {
-        let resource = |uri: &str, kind: &str, body: &str| {
-            json!({"type": "resource", "resource": {"uri": uri, "mimeType": kind, "text": body}})
-        };
+        let resource = |uri: &str, kind: &str, body: &str| json!({"type": "resource", "resource": {"uri": uri, "mimeType": kind, "text": body}});
         let image = json!({"type": "image", "data": PNG, "mimeType": "image/png"});
         Ok(match name {
             "test_simple_text" => json!([text("This is a simple text response for testing.")]),
             "test_image_content" => json!([image]),
             "test_audio_content" => json!([{"type": "audio", "data": WAV, "mimeType": "audio/wav"}]),
             "test_embedded_resource" => {
-                json!([resource("test://embedded-resource", "text/plain", "This is an embedded resource content.")])
+                json!([resource(
+                    "test://embedded-resource",
+                    "text/plain",
+                    "This is an embedded resource content."
+                )])
             }
             "test_multiple_content_types" => {
                 let mixed = r#"{"test":"data","value":123}"#;
@@ -127,9 +130,10 @@ impl Everything {
                 ])
             }
             "test_tool_with_logging" => {
-                for message in ["Tool execution started", "Tool processing data", "Tool execution completed"] {
+                for message in ["Tool execution started", "Tool processing data", "Tool execution completed"]
+                {
                     let entry = read(json!({"level": "info", "data": message}))?;
-                        context.peer.notify_logging_message(entry).await.map_err(failed)?;
+                    context.peer.notify_logging_message(entry).await.map_err(failed)?;
                     tokio::time::sleep(Duration::from_millis(50)).await;
                 }
                 json!([text("Tool execution completed")])
@@ -227,11 +231,11 @@ impl ServerHandler for Everything {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        let resource = |name: &str, kind: &str| {
-            json!({"uri": format!("test://{name}"), "name": name, "description": name, "mimeType": kind})
-        };
-        read(json!({"resources": [resource("static-text", "text/plain"), resource("static-binary", "image/png"),
-            resource("watched-resource", "text/plain")]}))
+        let resource = |name: &str, kind: &str| json!({"uri": format!("test://{name}"), "name": name, "description": name, "mimeType": kind});
+        read(
+            json!({"resources": [resource("static-text", "text/plain"), resource("static-binary", "image/png"),
+            resource("watched-resource", "text/plain")]}),
+        )
     }
 
     async fn list_resource_templates(
@@ -324,7 +328,11 @@ impl ServerHandler for Everything {
         let contents = match request.name.as_str() {
             "test_simple_prompt" => vec![text("This is a simple prompt for testing.")],
             "test_prompt_with_arguments" => {
-                vec![text(format!("Prompt with arguments: arg1='{}', arg2='{}'", given("arg1"), given("arg2")))]
+                vec![text(format!(
+                    "Prompt with arguments: arg1='{}', arg2='{}'",
+                    given("arg1"),
+                    given("arg2")
+                ))]
             }
             "test_prompt_with_embedded_resource" => vec![
                 json!({"type": "resource", "resource": {"uri": given("resourceUri"), "mimeType": "text/plain",

@@ -137,9 +137,12 @@ async fn a_client_without_any_headers_is_served() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_broken_stream_is_taken_up_again_after_its_last_event() {
     let mut rig = Rig::initialized(Wire::Http, Wire::Stdio, "2025-11-25").await;
-    let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","_meta":{"progressToken":1}}}"#;
+    let call =
+        r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","_meta":{"progressToken":1}}}"#;
     let step = |n: u32| {
-        format!(r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":1,"progress":{n}}}}}"#)
+        format!(
+            r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":1,"progress":{n}}}}}"#
+        )
     };
     let sending = tokio::spawn(rig.down.http().request(Method::POST).body(call).send());
     assert_eq!(rig.up.next().await, call);
@@ -147,7 +150,7 @@ async fn a_broken_stream_is_taken_up_again_after_its_last_event() {
     let mut response = sending.await.unwrap().unwrap();
     let mut text = String::new();
     while !text.contains("progress") {
-        text.push_str(&String::from_utf8(response.chunk().await.unwrap().unwrap().to_vec()).unwrap());
+        text.push_str(std::str::from_utf8(&response.chunk().await.unwrap().unwrap()).unwrap());
     }
     let ids: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("id: ")).collect();
     assert_eq!(ids.len(), 2, "the first tells nothing but its id: {text}");
