@@ -1,6 +1,7 @@
 //! The page, the pictures and the job summary, on ordinary results and on nasty ones: read back by a
 //! strict XML parser, and used in a headless Chromium where there is one.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a helper of a test fails by panicking")]
+#![expect(clippy::disallowed_methods, reason = "the browser is a process of the test's own")]
 
 use nochmal::domain::{
     AgentFacts, Axis, CallId, CellId, CellKey, Micros, ReasonCode, RunId, RunResult, TurnResult, Usage,

@@ -130,6 +130,9 @@ fn the_quickstart_shows_what_is_known() {
         let trace = nochmal::trace::read(&std::fs::read_to_string(trace).unwrap()).unwrap();
         assert_eq!(Some(trace.digest), run.trace_digest);
     }
+    let page = std::fs::read_to_string(place.out().join("report.html")).unwrap();
+    assert!(page.contains("Every run has its timeline."));
+    assert!(page.contains("write no. 1 of this run") && !page.contains(env!("CARGO_BIN_EXE_nochmal")));
     for file in ["matrix.json", "summary.json", "environment.json", "runs.csv", "cells.csv", "report.md"] {
         assert!(place.out().join(file).is_file(), "{file}");
     }

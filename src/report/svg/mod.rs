@@ -232,7 +232,7 @@ mod tests {
     fn a_long_name_keeps_both_ends_and_fits() {
         let long = "provider/family-with-a-long-name:7b-instruct-q4";
         let (short, cut) = fitting(long, NORMAL, 120.0);
-        assert_eq!((short.as_str(), cut), ("provider…truct-q4", true));
+        assert_eq!((short.as_str(), cut), ("provider/…struct-q4", true));
         assert!(width(&short, NORMAL) <= 120.0);
         assert_eq!(fitting("short", NORMAL, 120.0), ("short".to_owned(), false));
         assert_eq!(fitting(long, NORMAL, 1.0).0, "…");
