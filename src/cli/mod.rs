@@ -2,7 +2,9 @@
 //! stdout and stderr.
 
 pub mod agent;
+mod benchmark;
 mod compare;
+mod demo;
 pub mod exit;
 pub mod model;
 mod plan;
@@ -43,6 +45,10 @@ enum Command {
     Schema(schema::SchemaArgs),
     /// Put the proxy before one MCP server, for one agent on stdin and stdout
     Proxy(proxy::ProxyArgs),
+    /// Check this program itself: two reference agents, one careful, one naive, must be told apart
+    Benchmark(benchmark::BenchmarkArgs),
+    /// Try the faults by hand: a demo MCP server on stdin and stdout, with nothing behind it
+    Demo,
     /// Run a built-in upstream alone, on stdin and stdout
     #[command(subcommand)]
     Upstream(upstream::UpstreamArgs),
@@ -119,6 +125,8 @@ pub fn main() -> ExitCode {
         Command::Plan(args) => plan::run(&args),
         Command::Schema(args) => schema::run(&args),
         Command::Proxy(args) => proxy::run(args, &arguments),
+        Command::Benchmark(args) => benchmark::run(args),
+        Command::Demo => demo::run(),
         Command::Upstream(args) => upstream::run(&args).map_err(Failure::internal),
         Command::Connect { address } => match crate::proxy::connect::run(&address) {
             Ok(()) => Ok(exit::OK),

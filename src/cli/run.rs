@@ -2,7 +2,7 @@
 
 use super::{Failure, exit};
 use crate::progress::{RunEvent, View};
-use crate::runner::load::{Loaded, load};
+use crate::runner::load::{LoadError, Loaded, load};
 use crate::runner::matrix::{self, MatrixError, Options, Target};
 use crate::stats::Level;
 use crate::store::{Folder, read_matrix};
@@ -67,7 +67,18 @@ pub fn run(args: RunArgs) -> Result<u8, Failure> {
     };
     if let Some(folder) = &args.resume {
         let stored = read_matrix(folder).map_err(Failure::input)?;
-        let loaded = load(&stored.suite_file).map_err(Failure::input)?;
+        let loaded = load(&stored.suite_file).map_err(|error| {
+            let folder = folder.display();
+            let gone = format!("`{folder}` cannot go on without the suite that it was started from");
+            let what = super::chain(&error);
+            Failure::said(
+                exit::BAD_INPUT,
+                match error {
+                    LoadError::Read { .. } => format!("{gone}; put it back to where it was: {what}"),
+                    LoadError::Suite(_) => what,
+                },
+            )
+        })?;
         let options = Options {
             repeats: stored.repeats,
             filters: stored.filters,
@@ -159,7 +170,10 @@ async fn one(
         | MatrixError::NothingLeft
         | MatrixError::Changed { .. }
         | MatrixError::Store(_) => Failure::input(error),
-        MatrixError::Watchdog(_) | MatrixError::Report(_) => Failure::internal(error),
+        MatrixError::Watchdog(_)
+        | MatrixError::Report(_)
+        | MatrixError::Trial(_)
+        | MatrixError::BrokeOff { .. } => Failure::internal(error),
     })?;
     print(&outcome.table);
     let folder = outcome.folder.display();

@@ -60,6 +60,11 @@ impl LiveReport {
         }
     }
 
+    /// The judge behind it.
+    pub fn judge(&self) -> &Judge {
+        &self.judge
+    }
+
     /// Everything that is to be said, as values.
     pub fn file(&self) -> ReportFile {
         ReportFile::of(&self.judge.judgement(), self.status, &self.version)

@@ -6,7 +6,8 @@ use super::names::Names;
 use super::reports::{Rendered, Reports, read_timelines};
 use super::schedule::{OBSERVED, Schedule};
 use super::stopping::Early;
-use super::trial::{self, Shared};
+use super::trial::{self, Shared, TrialError};
+use crate::domain::classify;
 use crate::domain::{Axis, CellKey, OfferedPatch, ReasonCode, RunId, RunResult, ToolInfo, Verdict};
 use crate::judge::patches;
 use crate::process::Supervisor;
@@ -26,6 +27,9 @@ use tokio_util::sync::CancellationToken;
 /// How long an upstream may take to list its tools before any agent comes. `npx` may have to
 /// install it first.
 const PROBE_LIMIT: Duration = Duration::from_secs(120);
+
+/// After how long, and how often again, somebody who waits for that is told so.
+const PROBE_IS_SLOW: Duration = Duration::from_secs(10);
 
 /// How often the reports are written again while runs end.
 const REPORTS_EVERY: Duration = Duration::from_secs(2);
@@ -100,6 +104,21 @@ pub enum MatrixError {
     /// The processes could not be watched.
     #[error("the watchdog that ends agents when this program is killed could not be started")]
     Watchdog(#[source] std::io::Error),
+    /// A run that this machine could not carry out, so that it does not count.
+    #[error(transparent)]
+    Trial(#[from] TrialError),
+    /// It had begun, and its results could no longer be kept.
+    #[error(
+        "the matrix broke off; finished runs are kept, and once this is mended `nochmal run --resume '{}'` goes on",
+        .folder.display()
+    )]
+    BrokeOff {
+        /// The results folder.
+        folder: PathBuf,
+        /// Why.
+        #[source]
+        source: Box<MatrixError>,
+    },
     /// A report.
     #[error("the reports could not be made")]
     Report(#[from] crate::report::ReportError),
@@ -181,15 +200,11 @@ pub async fn run(
     // Whatever happened, what is known is written.
     let rendered = matrix.write_reports(matrix.schedule.waiting() > 0 || outcome.is_err());
     events(RunEvent::Finished);
-    let interrupted = outcome? || matrix.schedule.waiting() > 0;
-    let rendered = rendered?;
-    Ok(Outcome {
-        folder: matrix.folder.path().to_owned(),
-        results: matrix.results,
-        interrupted,
-        table: rendered.table,
-        gates: rendered.gates,
-    })
+    let folder = matrix.folder.path().to_owned();
+    let broke_off = |source| MatrixError::BrokeOff { folder: folder.clone(), source: Box::new(source) };
+    let interrupted = outcome.map_err(broke_off)? || matrix.schedule.waiting() > 0;
+    let rendered = rendered.map_err(broke_off)?;
+    Ok(Outcome { results: matrix.results, interrupted, table: rendered.table, gates: rendered.gates, folder })
 }
 
 #[expect(clippy::disallowed_methods, reason = "the runner owns time")]
@@ -282,9 +297,16 @@ async fn learn_tools(
         let names = Names::of_suite(&shared.loaded.suite).with_run(trial, &dir);
         let listed = match trial::upstream_launch(shared, upstream, &names, &dir) {
             Ok(target) => {
-                tokio::select! {
-                    listed = upstream::list_tools(&target, PROBE_LIMIT) => listed.map_err(|error| error.to_string()),
-                    () = cancel.cancelled() => Err("interrupted".to_owned()),
+                let mut listing = std::pin::pin!(upstream::list_tools(&target, PROBE_LIMIT));
+                loop {
+                    tokio::select! {
+                        listed = &mut listing => break listed.map_err(|error| error.to_string()),
+                        () = tokio::time::sleep(PROBE_IS_SLOW) => events(RunEvent::Note(format!(
+                            "upstream {name}: still waiting for the list of its tools, for up to {} s",
+                            PROBE_LIMIT.as_secs()
+                        ))),
+                        () = cancel.cancelled() => break Err("interrupted".to_owned()),
+                    }
                 }
             }
             Err(error) => Err(error.to_string()),
@@ -311,9 +333,12 @@ fn listing(upstream: &str, tools: &[ToolInfo]) -> Vec<String> {
     let line =
         |tool: &ToolInfo| format!("upstream {upstream}: {:<12} {}  ({})", tool.class, tool.tool, tool.reason);
     let mut lines: Vec<String> = tools.iter().map(line).collect();
-    lines.extend(tools.iter().filter_map(crate::domain::classify::warning));
+    lines.extend(tools.iter().filter_map(|tool| classify::warning_in_suite(upstream, tool)));
     lines
 }
+
+/// A run that is over; `None` where it was cancelled.
+type Ended = (RunId, Result<Option<RunResult>, TrialError>);
 
 struct Matrix {
     shared: Arc<Shared>,
@@ -321,7 +346,7 @@ struct Matrix {
     schedule: Schedule,
     stopping: Option<Early>,
     results: Vec<RunResult>,
-    tasks: JoinSet<(RunId, Option<RunResult>)>,
+    tasks: JoinSet<Ended>,
     reports: Reports,
     started: Instant,
     written: Option<Instant>,
@@ -386,7 +411,7 @@ impl Matrix {
         self.tasks.spawn(async move {
             let result = match patch {
                 Ok(patch) => trial::run(&shared, &trial, &dir, patch.as_deref(), &cancel).await,
-                Err(reason) => Some(trial::untested(&trial, &dir, ReasonCode::NoPatchObserved, reason)),
+                Err(reason) => Ok(Some(trial::untested(&trial, &dir, ReasonCode::NoPatchObserved, reason))),
             };
             (trial.run_id, result)
         });
@@ -395,7 +420,7 @@ impl Matrix {
 
     fn ended(
         &mut self,
-        joined: Result<(RunId, Option<RunResult>), tokio::task::JoinError>,
+        joined: Result<Ended, tokio::task::JoinError>,
         events: &mut (dyn FnMut(RunEvent) + Send),
         interrupted: &mut bool,
     ) -> Result<(), MatrixError> {
@@ -410,7 +435,7 @@ impl Matrix {
             }
         };
         self.schedule.ended(&run_id);
-        let Some(result) = result else {
+        let Some(result) = result? else {
             *interrupted = true;
             events(RunEvent::RunDropped { run_id });
             return Ok(());

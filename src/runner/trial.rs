@@ -67,29 +67,47 @@ pub enum TrialError {
     Random(getrandom::Error),
 }
 
+impl TrialError {
+    /// Whether the next run would meet the same: a full disk says nothing about an agent, and a run
+    /// that it spoiled must not count as finished.
+    fn is_of_the_machine(&self) -> bool {
+        matches!(self, TrialError::Write { .. } | TrialError::Random(_))
+    }
+}
+
 /// Carries out one run in `dir`, which is empty. `patch` is the text for the system prompt.
 /// `None` where it was cancelled: such a run does not count and leaves no trace.
+///
+/// # Errors
+/// Where this machine cannot carry it out. It does not count either.
 pub async fn run(
     shared: &Shared,
     trial: &Trial,
     dir: &Path,
     patch: Option<&str>,
     cancel: &CancellationToken,
-) -> Option<RunResult> {
+) -> Result<Option<RunResult>, TrialError> {
     #[expect(clippy::disallowed_methods, reason = "the runner owns time")]
     let (started, started_at) = (std::time::Instant::now(), jiff::Timestamp::now());
     let mut result = blank(trial, started_at.to_string());
+    let forget = || {
+        let _ = std::fs::remove_file(shared.results.join(Folder::trace_name(&trial.run_id)));
+    };
     match carry_out(shared, trial, dir, patch, cancel, &mut result).await {
         Ok(true) => {}
         Ok(false) => {
-            let _ = std::fs::remove_file(shared.results.join(Folder::trace_name(&trial.run_id)));
-            return None;
+            forget();
+            return Ok(None);
+        }
+        Err(error) if error.is_of_the_machine() => {
+            forget();
+            return Err(error);
         }
         Err(error) => result.reason = error.to_string(),
     }
     result.duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
     tidy(dir);
-    Some(result)
+    Ok(Some(result))
 }
 
 /// The result of a run that was not begun because it could test nothing.

@@ -1,7 +1,7 @@
 //! Starts that fail: every one says why, on stderr and in the report file, with the right exit code.
 
-use crate::rig::nochmal;
-use serde_json::Value;
+use crate::rig::{Agent, LIMIT, nochmal};
+use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
 use std::process::Stdio;
@@ -124,4 +124,50 @@ fn r4_a_report_path_that_is_no_file() {
         assert!(stderr.contains(target.as_str()), "{target}: {stderr}");
         assert!(!Path::new(&marker).exists(), "{target}: the upstream was started");
     }
+}
+
+#[test]
+fn j23_the_self_test_passes_and_leaves_its_file() {
+    let folder = TempDir::new().unwrap();
+    let run = |flags: &[&str]| {
+        let mut command = nochmal();
+        command.current_dir(folder.path()).arg("benchmark").args(flags).output().unwrap()
+    };
+    let output = run(&["--runs", "2", "--jitter=100"]);
+    assert_eq!(output.status.code(), Some(0));
+    let table = String::from_utf8(output.stdout).unwrap();
+    assert!(table.contains("49 of 100, FAIL") && table.contains("Self-test PASSED"), "{table}");
+    let text = fs::read(folder.path().join(".nochmal/benchmark-report.json")).unwrap();
+    let file: Value = serde_json::from_slice(&text).unwrap();
+    assert_eq!(file["certification"], "UNVERIFIED_FOR_PRODUCTION");
+    assert_eq!(file["careful"]["score"]["overall"], 100);
+    assert_eq!(file["naive"]["score"]["verdict"], "FAIL");
+    for bad in ["--scenarios=F6", "--scenarios=", "--runs=0", "--runs=1001", "--jitter=60001"] {
+        assert_eq!(run(&[bad]).status.code(), Some(2), "{bad}");
+    }
+}
+
+#[test]
+fn the_demo_judges_what_is_sent_through_it() {
+    let mut command = nochmal();
+    command.arg("demo");
+    let mut agent = Agent::spawn(command, TempDir::new().unwrap());
+    agent.introduce("2025-11-25").unwrap();
+    let tools = agent.list().unwrap();
+    let named = ["start_session", "execute_call", "get_report", "get_score"];
+    assert_eq!(tools[..4], named);
+    assert_eq!(tools[4..], ["list_scenarios", "reset_session", "delete_session"]);
+    let mut ask = |tool: &str, args: Value| -> String {
+        let id = agent.send(&json!({"call": tool, "args": args}));
+        let answer = agent.answer(id, LIMIT).unwrap();
+        answer["result"]["content"][0]["text"].as_str().unwrap().to_owned()
+    };
+    ask("start_session", json!({"scenario": "F1"}));
+    let write = json!({"session_id": "session-1", "tool": "create_booking", "arguments": {"guest": "Ada"}});
+    assert!(ask("execute_call", write.clone()).contains("timeout_after_execution"));
+    ask("execute_call", write);
+    let score = ask("get_score", json!({"session_id": "session-1", "format": "json"}));
+    let score: Value = serde_json::from_str(&score).unwrap();
+    assert_eq!((score["verdict"].as_str(), score["report"]["kind"].as_str()), (Some("FAIL"), Some("demo")));
+    assert_eq!(agent.finish().unwrap(), 0);
 }

@@ -374,7 +374,9 @@ fn audit_tools_stand_on_the_last_page_only() {
 #[test]
 fn audit_calls_are_answered_here_and_judged_nowhere() {
     let mut wire = audited(r#"{"id":"more","result":{"tools":[]}}"#);
-    (wire.events.clear(), wire.client.clear(), wire.upstream.clear());
+    wire.events.clear();
+    wire.client.clear();
+    wire.upstream.clear();
     let ask = |arguments: &str| {
         format!(
             r#"{{"id":7,"method":"tools/call","params":{{"name":"nochmal__get_report","arguments":{arguments}}}}}"#
@@ -396,4 +398,16 @@ fn a_tool_of_that_name_that_the_upstream_lists_is_its_own() {
     assert_eq!(wire.client.last().unwrap().matches("nochmal__get_score").count(), 1);
     wire.call(9, "nochmal__get_score");
     assert_eq!(wire.upstream.len(), 2);
+}
+
+#[test]
+fn a_tool_that_was_listed_as_a_write_stays_one() {
+    let mut wire = Wire::new("F5");
+    let tool =
+        |class| ToolInfo { tool: "book".to_owned(), class, reason: String::new(), key_fields: Vec::new() };
+    wire.engine.know_tools(vec![tool(ToolClass::Write), tool(ToolClass::Read)]);
+    wire.engine.know_tools(vec![tool(ToolClass::Unclassified)]);
+    wire.call(1, "book");
+    assert!(matches!(&wire.events[0], Event::CallReceived { class: ToolClass::Write, .. }));
+    assert_eq!(wire.told(), [(Told::ServerError, true)]);
 }

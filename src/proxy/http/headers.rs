@@ -115,7 +115,7 @@ pub(super) fn mismatch(headers: &HeaderMap, view: &View<'_>) -> Option<String> {
     let wanted = [
         (VERSION, params.protocol_version().map(Cow::Borrowed)),
         ("mcp-method", Some(Cow::Borrowed(method))),
-        ("mcp-name", name.and_then(|name| text(name)).map(Cow::Owned)),
+        ("mcp-name", name.and_then(text).map(Cow::Owned)),
     ];
     wanted.into_iter().find_map(|(header, body)| {
         let body = body?;

@@ -21,10 +21,14 @@ pub(super) fn section(view: &View<'_>, values: &Values<'_>) -> String {
             patches::picture(view)
         ),
     };
+    // Many panels would push everything else out of sight.
+    const MOST_PANELS: usize = 3;
+    let many = view.patches.len() > MOST_PANELS;
+    let (beside, below) = if many { (String::new(), slope) } else { (slope, String::new()) };
     format!(
         "<header>\n<div>\n<h1>{}</h1>\n{description}</div>\n<button type=\"button\" id=\"theme\" hidden>Theme: \
          system</button>\n</header>\n<main>\n<div class=\"first\">\n<div>\n<section id=\"answer\" aria-label=\"The \
-         answer\">\n{}{}{}{}</section>\n{}</div>\n<div>\n{slope}{}</div>\n</div>\n",
+         answer\">\n{}{}{}{}</section>\n{}</div>\n<div>\n{beside}{}</div>\n</div>\n{below}",
         foreign(&suite.name),
         unfinished(view),
         headline(view),
