@@ -285,7 +285,17 @@ pub fn add_usage(spec: &Spec, before: Usage, turn: Usage) -> Usage {
 
 /// Whether one of the patterns, which mean a failure of the model endpoint, is found.
 pub fn is_model_error(patterns: &[Regex], texts: &[&str]) -> bool {
-    patterns.iter().any(|pattern| texts.iter().any(|text| pattern.is_match(text)))
+    model_error(patterns, texts).is_some()
+}
+
+/// The line in which such a pattern is found first.
+pub fn model_error<'t>(patterns: &[Regex], texts: &[&'t str]) -> Option<&'t str> {
+    let mut found = patterns.iter().flat_map(|pattern| {
+        texts.iter().filter_map(|text| pattern.find(text).map(|place| (*text, place.range())))
+    });
+    let (text, place) = found.next()?;
+    let start = text.get(..place.start)?.rfind('\n').map_or(0, |end| end + 1);
+    text.get(start..)?.lines().next().map(str::trim)
 }
 
 fn json_line(line: &str) -> Option<Value> {
@@ -485,6 +495,15 @@ mod tests {
             let parsed = parse(&json, &format!(r#"{{"is_error": {flag}, "result": "x"}}"#)).unwrap();
             assert_eq!(parsed.failed.is_some(), failed, "{flag}");
         }
+    }
+
+    #[test]
+    fn a_failure_of_the_model_is_told_by_the_line_in_which_it_was_found() {
+        let patterns = ["ApiError", "quota"].map(|pattern| Regex::new(pattern).unwrap());
+        let texts = ["warming up\n  ApiError: 429\n  at x.js\n}", "quota"];
+        assert_eq!(model_error(&patterns, &texts), Some("ApiError: 429"));
+        assert_eq!(model_error(&patterns, &texts[1..]), Some("quota"));
+        assert_eq!(model_error(&patterns, &["fine"]), None);
     }
 
     #[test]
