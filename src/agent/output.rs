@@ -40,14 +40,21 @@ pub struct Spec {
 pub struct Count {
     /// The place.
     pub find: Find,
+    /// Further places whose numbers are added; one that names nothing counts as 0.
+    pub plus: Vec<Find>,
     /// In a resumed session it includes the turns before.
     pub cumulative: bool,
 }
 
 impl Count {
+    fn number(&self, records: &[Value]) -> Option<f64> {
+        let finds = std::iter::once(&self.find).chain(&self.plus);
+        finds.filter_map(|find| find.number(records)).reduce(|sum, number| sum + number)
+    }
+
     /// A number of one turn.
     pub fn at(pointer: impl Into<String>) -> Count {
-        Count { find: Find::at(pointer), cumulative: false }
+        Count { find: Find::at(pointer), ..Count::default() }
     }
 }
 
@@ -243,7 +250,7 @@ pub fn parse(spec: &Spec, text: &str) -> Result<Parsed, OutputError> {
 /// Reads what the places name, without asking whether they name anything.
 pub fn read(spec: &Spec, records: &[Value]) -> Parsed {
     let text = |find: &Option<Find>| find.as_ref().and_then(|find| find.words(records));
-    let number = |count: &Option<Count>| count.as_ref().and_then(|count| count.find.number(records));
+    let number = |count: &Option<Count>| count.as_ref().and_then(|count| count.number(records));
     Parsed {
         reply: text(&spec.reply),
         session: text(&spec.session),
@@ -448,6 +455,16 @@ mod tests {
         assert_eq!(parse(&json, &twice).unwrap().usage.input_tokens, Some(120));
         json.input_tokens.as_mut().unwrap().find.take = Take::Sum;
         assert_eq!(parse(&json, &twice).unwrap().usage.input_tokens, Some(240));
+    }
+
+    #[test]
+    fn cached_tokens_that_stand_apart_are_added_where_they_are_there() {
+        let count = Count { plus: vec![Find::at("/cached"), Find::at("/written")], ..Count::at("/new") };
+        let spec = Spec { input_tokens: Some(count), ..spec(Format::Json, Find::at("/r")) };
+        let tokens = |text| parse(&spec, text).unwrap().usage.input_tokens;
+        assert_eq!(tokens(r#"{"r": "x", "new": 3, "cached": 9000}"#), Some(9003));
+        assert_eq!(tokens(r#"{"r": "x", "cached": 9000, "written": 1}"#), Some(9001));
+        assert_eq!(tokens(r#"{"r": "x"}"#), None);
     }
 
     #[test]

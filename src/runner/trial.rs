@@ -179,7 +179,7 @@ async fn carry_out(
         }
     };
 
-    let names = agent_names(shared, trial, &names, &prompts, upstream, &session);
+    let names = agent_names(shared, trial, &names, &prompts, profile, upstream, &session);
     let (outcome, failure) =
         converse(shared, trial, profile, dir, &prompts, &names, &session, cancel).await?;
     let hub = std::sync::Arc::clone(session.hub());
@@ -367,6 +367,7 @@ fn agent_names(
     trial: &Trial,
     names: &Names,
     prompts: &Prompts,
+    profile: &AgentProfile,
     upstream: &Upstream,
     session: &Session,
 ) -> Names {
@@ -378,6 +379,13 @@ fn agent_names(
     let args = vec!["connect".to_owned(), session.address().to_owned()];
     let mcp = map([
         ("name", Value::from(server)),
+        (
+            "transport",
+            Value::from(match profile.mcp {
+                McpTransport::Http => "http",
+                McpTransport::Stdio => "stdio",
+            }),
+        ),
         ("url", Value::from(session.address())),
         ("command", Value::from(program.as_str())),
         ("args", Value::from(args)),
@@ -385,8 +393,17 @@ fn agent_names(
     let prompt =
         map([("system", Value::from(prompts.system.as_str())), ("user", Value::from(prompts.user.as_str()))]);
     let dir = shared.loaded.profile_dirs.get(&trial.cell.key.agent);
+    let env =
+        profile.env_pass.iter().filter_map(|name| Some((name.as_str(), std::env::var(name).ok()?.into())));
+    let env = map(env);
     let profile = map([("dir", Value::from(dir.map(|dir| dir.to_string_lossy())))]);
-    names.clone().with("nochmal", program).with("mcp", mcp).with("prompt", prompt).with("profile", profile)
+    names
+        .clone()
+        .with("nochmal", program)
+        .with("mcp", mcp)
+        .with("prompt", prompt)
+        .with("env", env)
+        .with("profile", profile)
 }
 
 /// A name that every MCP client takes: agents put it before the names of tools.
