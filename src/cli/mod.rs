@@ -25,7 +25,7 @@ struct Cli {
 enum Command {
     /// Run the built-in agent alone
     Agent(agent::AgentArgs),
-    /// Offer the scripted models over HTTP, as an OpenAI-compatible endpoint
+    /// Offer the scripted models over HTTP, in the protocols of OpenAI, Anthropic and Gemini
     Model(model::ModelArgs),
     /// Run suites: every cell, as often as the suite says
     Run(run::RunArgs),
