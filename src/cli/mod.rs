@@ -5,6 +5,7 @@ pub mod agent;
 pub mod exit;
 pub mod model;
 mod proxy;
+mod rehearse;
 mod run;
 mod signals;
 pub mod upstream;
@@ -27,6 +28,8 @@ enum Command {
     Agent(agent::AgentArgs),
     /// Offer the scripted models over HTTP, in the protocols of OpenAI, Anthropic and Gemini
     Model(model::ModelArgs),
+    /// Run suites with the real agents and scripted models: costs nothing, measures nothing, finds broken profiles
+    Rehearse(rehearse::RehearseArgs),
     /// Run suites: every cell, as often as the suite says
     Run(run::RunArgs),
     /// Put the proxy before one MCP server, for one agent on stdin and stdout
@@ -102,6 +105,7 @@ pub fn main() -> ExitCode {
         Command::Agent(args) => agent::run(&args).map_err(|error| Failure::coded(error.exit_code(), error)),
         Command::Model(args) => model::run(&args).map_err(|error| Failure::coded(error.exit_code(), error)),
         Command::Run(args) => run::run(args),
+        Command::Rehearse(args) => rehearse::run(args),
         Command::Proxy(args) => proxy::run(args, &arguments),
         Command::Upstream(args) => upstream::run(&args).map_err(Failure::internal),
         Command::Connect { address } => match crate::proxy::connect::run(&address) {

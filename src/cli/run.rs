@@ -59,6 +59,7 @@ pub fn run(args: RunArgs) -> Result<u8, Failure> {
         filters: args.filter.clone(),
         level: args.level,
         width: width(),
+        rehearsal: None,
     };
     if let Some(folder) = &args.resume {
         let stored = read_matrix(folder).map_err(Failure::input)?;
@@ -146,6 +147,7 @@ async fn one(
         MatrixError::Filter(_)
         | MatrixError::NothingLeft
         | MatrixError::Changed { .. }
+        | MatrixError::Rehearsed { .. }
         | MatrixError::Store(_) => Failure::input(error),
         MatrixError::Watchdog(_) | MatrixError::Report(_) => Failure::internal(error),
     })?;
@@ -163,7 +165,7 @@ async fn one(
 
 /// The first ctrl-C (or SIGTERM, SIGHUP) ends the matrix cleanly; a second one at once, and the
 /// watchdog ends what is left.
-async fn interrupts(cancel: CancellationToken) {
+pub(super) async fn interrupts(cancel: CancellationToken) {
     loop {
         if !super::signals::signalled().await {
             return;
@@ -179,7 +181,7 @@ async fn interrupts(cancel: CancellationToken) {
     }
 }
 
-fn print(text: &str) {
+pub(super) fn print(text: &str) {
     // A reader that went away (`| head`) is no failure of the matrix.
     let _ = std::io::stdout().write_all(text.as_bytes());
 }

@@ -7,6 +7,7 @@
 //! | [`trial`] | one run: folder, upstream, proxy, agent, trace |
 //! | `profile` | a profile of the suite → what the agent room launches |
 //! | [`names`] | what templates of a run may use |
+//! | [`rehearsal`] | the models of a rehearsal: scripts on loopback, and what they saw |
 //! | [`conclude`] | trace and agent's end → the result of a run (pure) |
 
 pub mod conclude;
@@ -14,6 +15,7 @@ pub mod load;
 pub mod matrix;
 pub mod names;
 mod profile;
+pub mod rehearsal;
 mod reports;
 mod schedule;
 pub mod trial;

@@ -2,6 +2,7 @@
 
 use super::matrix::Options;
 use super::names::Names;
+use super::rehearsal::Rehearsal;
 use super::trial::Shared;
 use crate::agent;
 use crate::domain::RunResult;
@@ -40,6 +41,9 @@ pub(super) struct Environment<'a> {
     os: &'a str,
     arch: &'a str,
     cores: Option<usize>,
+    /// The script that stood in for every model, where nothing was measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rehearsal: Option<&'a str>,
     started_at: &'a str,
     suite: Named,
     agents: Vec<Named>,
@@ -100,6 +104,7 @@ impl Reports {
             os: std::env::consts::OS,
             arch: std::env::consts::ARCH,
             cores: std::thread::available_parallelism().ok().map(usize::from),
+            rehearsal: options.rehearsal.as_ref().map(Rehearsal::script),
             started_at,
             suite: named(&suite.name, &suite.digest),
             agents,
@@ -125,7 +130,10 @@ impl Reports {
         bytes.push(b'\n');
         let reports = Reports {
             suite: SuiteInfo {
-                name: suite.name.clone(),
+                name: match options.rehearsal {
+                    Some(_) => format!("{} (rehearsal, nothing measured)", suite.name),
+                    None => suite.name.clone(),
+                },
                 description: suite.description.clone().unwrap_or_default(),
                 digest: suite.digest.clone(),
                 repeats: options.repeats.unwrap_or(suite.repeats),
@@ -203,6 +211,10 @@ fn planned(suite: &Suite, trials: &[Trial]) -> Vec<PlannedCell> {
 fn facts(environment: &Environment<'_>) -> Vec<Fact> {
     let fact = |name: String, value: String| Fact { name, value };
     let mut facts = vec![fact("machine".to_owned(), format!("{} {}", environment.os, environment.arch))];
+    if let Some(script) = environment.rehearsal {
+        let text = format!("every model was the script `{script}`: nothing was measured");
+        facts.push(fact("REHEARSAL".to_owned(), text));
+    }
     for agent in &environment.agents {
         let installed = agent.installed.as_deref().unwrap_or("version not known");
         let tested = match &agent.tested {

@@ -4,6 +4,8 @@ use super::conclude::{Circumstances, Conclusion, conclude};
 use super::load::Loaded;
 use super::names::Names;
 use super::profile::program;
+use super::rehearsal::Rehearsal;
+use super::rehearsal::findings::Expected;
 use crate::agent::{self, AgentOutcome, Ended, Observed};
 use crate::domain::classify::Classifier;
 use crate::domain::{AgentFacts, ReasonCode, RunResult, ToolInfo, Usage, Verdict};
@@ -38,6 +40,19 @@ pub struct Shared {
     pub results: PathBuf,
     /// The tools that upstreams listed before any agent came, by the upstream's name.
     pub tools: BTreeMap<String, Vec<ToolInfo>>,
+    /// Where models are scripts.
+    pub rehearsal: Option<Rehearsal>,
+}
+
+impl Shared {
+    /// A variable of this program's environment, as agents get it.
+    fn variable(&self, trial: &Trial, name: &str) -> Option<OsString> {
+        let own = std::env::var_os(name);
+        match &self.rehearsal {
+            Some(rehearsal) => rehearsal.variable(&trial.run_id, name, own),
+            None => own,
+        }
+    }
 }
 
 /// Why a run could not even be begun: a fault of the runner or of the suite, not of the agent.
@@ -79,6 +94,9 @@ pub async fn run(
     #[expect(clippy::disallowed_methods, reason = "the runner owns time")]
     let (started, started_at) = (std::time::Instant::now(), jiff::Timestamp::now());
     let mut result = blank(trial, started_at.to_string());
+    if let Some(rehearsal) = &shared.rehearsal {
+        rehearsal.begin(&trial.run_id);
+    }
     match carry_out(shared, trial, dir, patch, cancel, &mut result).await {
         Ok(true) => {}
         Ok(false) => {
@@ -88,8 +106,34 @@ pub async fn run(
         Err(error) => result.reason = error.to_string(),
     }
     result.duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+    if let Some(rehearsal) = &shared.rehearsal {
+        rehearsed(shared, rehearsal, trial, dir, patch, &result);
+    }
     tidy(dir);
     Some(result)
+}
+
+/// Compares what a rehearsed run should have been with what it was.
+fn rehearsed(
+    shared: &Shared,
+    rehearsal: &Rehearsal,
+    trial: &Trial,
+    dir: &Path,
+    patch: Option<&str>,
+    result: &RunResult,
+) {
+    let names = Names::of_suite(&shared.loaded.suite).with_run(trial, dir);
+    let system = Prompts::render(shared, trial, &names, patch).map(|prompts| prompts.system);
+    let tools = shared.tools.get(&trial.cell.key.upstream).into_iter().flatten();
+    let expected = Expected {
+        system: system.unwrap_or_default(),
+        patch: patch.map(str::to_owned),
+        tools: tools.map(|tool| tool.tool.clone()).collect(),
+    };
+    // A run that never began has no trace.
+    let text = result.trace.as_ref().and_then(|name| std::fs::read_to_string(shared.results.join(name)).ok());
+    let records = text.and_then(|text| trace::read(&text).ok()).map(|trace| trace.records);
+    rehearsal.conclude(result, &expected, &records.unwrap_or_default());
 }
 
 /// The result of a run that was not begun because it could test nothing.
@@ -393,9 +437,8 @@ fn agent_names(
     let prompt =
         map([("system", Value::from(prompts.system.as_str())), ("user", Value::from(prompts.user.as_str()))]);
     let dir = shared.loaded.profile_dirs.get(&trial.cell.key.agent);
-    let env =
-        profile.env_pass.iter().filter_map(|name| Some((name.as_str(), std::env::var(name).ok()?.into())));
-    let env = map(env);
+    let variable = |name: &str| shared.variable(trial, name)?.into_string().ok();
+    let env = map(profile.env_pass.iter().filter_map(|name| Some((name.as_str(), variable(name)?.into()))));
     let profile = map([("dir", Value::from(dir.map(|dir| dir.to_string_lossy())))]);
     names
         .clone()
@@ -428,12 +471,15 @@ async fn converse(
     cancel: &CancellationToken,
 ) -> Result<(AgentOutcome, Option<SessionError>), TrialError> {
     let limits = &shared.loaded.suite.limits;
-    let program = program(profile);
+    let mut program = program(profile);
+    if let Some(rehearsal) = &shared.rehearsal {
+        program.pass.extend(rehearsal.variables().map(str::to_owned));
+    }
     let render = |text: &str, vars: &agent::Vars| {
         let names = names.clone().with("say", vars.say.as_str()).with("session", vars.session.as_str());
         names.render(text).map_err(|error| error.to_string())
     };
-    let environment = |name: &str| std::env::var_os(name);
+    let environment = |name: &str| shared.variable(trial, name);
     let launch = agent::Launch {
         program: &program,
         folder: dir,

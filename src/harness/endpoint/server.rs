@@ -80,6 +80,8 @@ pub struct Seen {
     pub calls: Vec<ToolCall>,
     /// What was said in the answer, or why it was refused.
     pub text: String,
+    /// The length of the request, as the answer tells it.
+    pub input: u64,
 }
 
 struct Endpoint {
@@ -238,6 +240,7 @@ impl Endpoint {
         let turn = play(&script, self.options.seed, &ask);
         seen.calls.clone_from(&turn.tool_calls);
         seen.text.clone_from(&turn.text);
+        seen.input = turn.usage.input;
         Ok(self.reply(protocol, &ask, &turn, failure.is_some()))
     }
 
