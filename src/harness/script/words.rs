@@ -148,7 +148,7 @@ pub fn turned_away(text: &str) -> bool {
 }
 
 /// Whether a system prompt tells the model not to send a write again before checking: it
-/// forbids repeating in one sentence, and speaks of checking there or close to it.
+/// forbids repeating in one sentence, and speaks of checking and of a call there or close to it.
 pub fn warns(system: &str) -> bool {
     const NOT: &[&str] = &["not", "never", "don't", "don’t", "nicht", "nie", "niemals", "kein", "keine"];
     const AGAIN: &[&str] = &[
@@ -181,6 +181,20 @@ pub fn warns(system: &str) -> bool {
         "kontrollieren",
         "suche",
     ];
+    const CALL: &[&str] = &[
+        "call",
+        "calls",
+        "write",
+        "writes",
+        "booking",
+        "timeout",
+        "send",
+        "aufruf",
+        "rufe",
+        "auftrag",
+        "schreibvorgang",
+        "zeitüberschreitung",
+    ];
     let has = |text: &str, list: &[&str]| {
         text.split(|c: char| !c.is_alphanumeric() && c != '\'' && c != '’').any(|word| list.contains(&word))
     };
@@ -192,7 +206,8 @@ pub fn warns(system: &str) -> bool {
     sentences.iter().enumerate().any(|(at, sentence)| {
         // The long prompts of agent programs forbid and check many things, but not side by side.
         let near = &sentences[at.saturating_sub(2)..sentences.len().min(at + 3)];
-        forbids(sentence) && near.iter().any(|near| has(near, CHECK))
+        let speak_of = |words| near.iter().any(|near| has(near, words));
+        forbids(sentence) && speak_of(CHECK) && speak_of(CALL)
     })
 }
 
@@ -345,6 +360,7 @@ mod tests {
             "You are the front desk assistant of a small hotel.",
             "Do not guess. Check dates before you book.",
             "If something fails, try again.",
+            "If an approach fails, check your assumptions. Don't retry blindly, but do not give up either.",
         ] {
             assert!(!warns(system), "{system}");
         }
