@@ -248,6 +248,7 @@ mod tests {
             repeats: Some(2),
             filters: vec![],
             started_at: "2026-01-01T00:00:00Z".to_owned(),
+            rehearsal: None,
         }
     }
 

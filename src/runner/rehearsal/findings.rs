@@ -77,7 +77,7 @@ pub fn examine(expected: &Expected, seen: &[Seen], run: &RunResult, records: &[R
         verdict: run.verdict,
         requests: answered.len(),
         protocols: answered.iter().filter_map(|one| one.protocol).collect(),
-        tools: answered.iter().flat_map(|one| one.server_tools.iter().cloned()).collect(),
+        tools: BTreeSet::new(),
         asked: 0,
         arrived,
         system: None,
@@ -140,6 +140,10 @@ impl<'a> Examined<'a> {
         if !self.answered.is_empty() {
             return;
         }
+        let never_began = [ReasonCode::AgentNotStarted, ReasonCode::UpstreamNotStarted, ReasonCode::Internal];
+        if never_began.contains(&self.run.reason_code) {
+            return;
+        }
         if Script::parse(&self.run.key.model).is_ok() && self.findings.arrived > 0 {
             self.note("own_script", "it plays the script itself, without an endpoint".to_owned());
         } else {
@@ -176,7 +180,7 @@ impl<'a> Examined<'a> {
             self.problem("prompt_lost", text, "see how the profile's `first` passes `{{ prompt.user }}`");
         }
         for (turn, text) in said.iter().enumerate().skip(1) {
-            if conversation.iter().any(|one| user_said(one, text)) {
+            if self.answered.iter().any(|one| user_said(one, text) && user_said(one, prompt)) {
                 continue;
             }
             if self.answered.iter().any(|one| user_said(one, text)) {
@@ -257,6 +261,9 @@ impl<'a> Examined<'a> {
     }
 
     fn tools(&mut self) {
+        let seen = self.answered.iter().flat_map(|one| &one.server_tools);
+        let known = |name: &&String| self.expected.tools.is_empty() || self.tool_of(name).is_some();
+        self.findings.tools = seen.filter(known).cloned().collect();
         if self.expected.tools.is_empty() {
             return;
         }
@@ -312,8 +319,8 @@ impl<'a> Examined<'a> {
                     .find_map(|(_, call)| self.result_of(&call.id));
                 let told =
                     told.map_or_else(String::new, |told| format!("; the model was told: {}", first(&told)));
-                let text =
-                    format!("of {wanted} calls of {tool} that the model asked for, {came} arrived{told}");
+                let lost = format!("{} of {wanted} calls", wanted - came);
+                let text = format!("{lost} of {tool} that the model asked for never arrived{told}");
                 self.problem(
                     "call_lost",
                     text,

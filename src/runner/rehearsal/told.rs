@@ -184,10 +184,13 @@ impl Agent {
             let _ = writeln!(text, "  PROBLEM  {} [{}]", group.finding.text, group.finding.code);
             let _ = writeln!(
                 text,
-                "           in {} of {}, first {} ({})",
+                "           in {} of {}, first {} · {} · {} · {} ({})",
                 group.runs,
                 runs(self.runs),
-                group.cell,
+                group.cell.model,
+                group.cell.conversation,
+                group.cell.scenario,
+                group.cell.patch,
                 group.run_id
             );
             if let Some(help) = group.finding.help {
