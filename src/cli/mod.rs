@@ -2,6 +2,7 @@
 //! stdout and stderr.
 
 pub mod agent;
+mod doctor;
 pub mod exit;
 pub mod model;
 mod proxy;
@@ -26,6 +27,8 @@ struct Cli {
 enum Command {
     /// Run the built-in agent alone
     Agent(agent::AgentArgs),
+    /// Tell which agents, keys, endpoints and programs are there, and what mends what is missing
+    Doctor(doctor::DoctorArgs),
     /// Offer the scripted models over HTTP, in the protocols of OpenAI, Anthropic and Gemini
     Model(model::ModelArgs),
     /// Run suites with the real agents and scripted models: costs nothing, measures nothing, finds broken profiles
@@ -104,6 +107,7 @@ pub fn main() -> ExitCode {
     let result = match command {
         Command::Agent(args) => agent::run(&args).map_err(|error| Failure::coded(error.exit_code(), error)),
         Command::Model(args) => model::run(&args).map_err(|error| Failure::coded(error.exit_code(), error)),
+        Command::Doctor(args) => doctor::run(&args),
         Command::Run(args) => run::run(args),
         Command::Rehearse(args) => rehearse::run(args),
         Command::Proxy(args) => proxy::run(args, &arguments),

@@ -43,7 +43,7 @@ fn level(text: &str) -> Result<Level, String> {
 }
 
 /// Columns of the terminal that the table goes to.
-fn width() -> Option<u16> {
+pub(super) fn width() -> Option<u16> {
     let stdout = std::io::stdout();
     if !stdout.is_terminal() {
         return None;

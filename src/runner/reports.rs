@@ -6,7 +6,7 @@ use super::rehearsal::Rehearsal;
 use super::trial::Shared;
 use crate::agent;
 use crate::domain::RunResult;
-use crate::process::CommandLine;
+use crate::process::{CommandLine, Supervisor};
 use crate::report::{Fact, PlannedCell, Results, SuiteInfo, View, formats, terminal_text};
 use crate::suite::template::map;
 use crate::suite::{AgentProfile, Suite, Trial};
@@ -14,7 +14,7 @@ use minijinja::value::Value;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use tokio_util::sync::CancellationToken;
 
 /// Everything that stays the same while runs end.
@@ -91,10 +91,13 @@ impl Reports {
         let mut agents = Vec::new();
         for name in values(trials, |trial| &trial.cell.key.agent) {
             let Some(profile) = suite.agents.get(name) else { continue };
+            let dir = shared.loaded.profile_dirs.get(name).map(PathBuf::as_path);
             let installed = tokio::select! {
-                version = installed(shared, name, profile) => version,
+                version = installed(&shared.program, &shared.supervisor, dir, profile) => version,
                 () = cancel.cancelled() => None,
             };
+            let installed = installed
+                .map(|version| version.unwrap_or_else(|error| format!("version not known: {error}")));
             let (digest, tested) = (profile.digest.clone(), profile.tested.clone());
             agents.push(Named { name: name.to_owned(), digest, installed, tested });
         }
@@ -226,23 +229,28 @@ fn facts(environment: &Environment<'_>) -> Vec<Fact> {
     facts
 }
 
-/// What an agent's program says of its version.
-async fn installed(shared: &Shared, name: &str, profile: &AgentProfile) -> Option<String> {
+/// What an agent's program says of its version, or why it says nothing; none without a `probe`.
+/// `dir` is the folder of the profile's file.
+pub(super) async fn installed(
+    program: &Path,
+    supervisor: &Supervisor,
+    dir: Option<&Path>,
+    profile: &AgentProfile,
+) -> Option<Result<String, String>> {
     let probe = profile.probe.as_ref()?;
-    let dir = shared.loaded.profile_dirs.get(name);
-    let program = shared.program.to_string_lossy();
+    let program = program.to_string_lossy();
     let names = Names::default()
         .with("nochmal", program.as_ref())
         .with("profile", map([("dir", Value::from(dir.map(|dir| dir.to_string_lossy())))]));
     let argv = probe.iter().map(|part| names.render(part)).collect::<Result<Vec<_>, _>>();
     let argv = match argv {
         Ok(argv) => argv,
-        Err(error) => return Some(format!("version not known: {error}")),
+        Err(error) => return Some(Err(error.to_string())),
     };
-    let home = tempfile::tempdir_in(&shared.results).ok()?;
+    // A fresh home: some programs write to it even then.
+    let home = tempfile::tempdir().ok()?;
     let command = CommandLine { argv, env: narrow(home.path()), folder: home.path().to_owned() };
-    let version = agent::probe(&command, &shared.supervisor).await;
-    Some(version.unwrap_or_else(|error| format!("version not known: {error}")))
+    Some(agent::probe(&command, supervisor).await.map_err(|error| error.to_string()))
 }
 
 fn narrow(home: &Path) -> BTreeMap<OsString, OsString> {

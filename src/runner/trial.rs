@@ -4,6 +4,7 @@ use super::conclude::{Circumstances, Conclusion, conclude};
 use super::load::Loaded;
 use super::names::Names;
 use super::profile::program;
+use super::prompts::Prompts;
 use super::rehearsal::Rehearsal;
 use super::rehearsal::findings::Expected;
 use crate::agent::{self, AgentOutcome, Ended, Observed};
@@ -16,7 +17,7 @@ use crate::scenario::{self, Parameters};
 use crate::store::Folder;
 use crate::suite::profile::McpTransport;
 use crate::suite::template::map;
-use crate::suite::{AgentProfile, Server, Trial, Upstream, When};
+use crate::suite::{AgentProfile, Server, Trial, Upstream};
 use crate::trace::{Event, Record, Started, TRACE_VERSION};
 use crate::upstream::Launch;
 use crate::{judge, suite, trace};
@@ -245,7 +246,7 @@ async fn carry_out(
     Ok(true)
 }
 
-fn missing(what: &str, name: &str) -> TrialError {
+pub(super) fn missing(what: &str, name: &str) -> TrialError {
     TrialError::Missing(format!("{what} `{name}`"))
 }
 
@@ -253,47 +254,6 @@ fn session_code(error: &SessionError) -> ReasonCode {
     match error {
         SessionError::Upstream(_) | SessionError::UpstreamEnded(_) => ReasonCode::UpstreamNotStarted,
         SessionError::Listen(_) | SessionError::Trace => ReasonCode::Internal,
-    }
-}
-
-/// What is said in a run, rendered.
-struct Prompts {
-    /// The system prompt with the patch.
-    system: String,
-    user: String,
-    turns: Vec<agent::Turn>,
-}
-
-impl Prompts {
-    fn render(
-        shared: &Shared,
-        trial: &Trial,
-        names: &Names,
-        patch: Option<&str>,
-    ) -> Result<Prompts, TrialError> {
-        let suite = &shared.loaded.suite;
-        let key = &trial.cell.key;
-        let prompt = suite.prompts.get(&key.prompt).ok_or_else(|| missing("prompt", &key.prompt))?;
-        let render =
-            |what, text: &str| names.render(text).map_err(|source| TrialError::Template { what, source });
-        let own = prompt.system.as_deref().map(|text| render("the system prompt", text)).transpose()?;
-        let system: Vec<String> = own.into_iter().chain(patch.map(str::to_owned)).collect();
-        let conversation = suite
-            .conversations
-            .get(&key.conversation)
-            .ok_or_else(|| missing("conversation", &key.conversation))?;
-        let turn = |turn: &suite::Turn| {
-            let when = match &turn.when {
-                When::Always => agent::When::Always,
-                When::Matches(pattern) => agent::When::Matches(pattern.0.clone()),
-            };
-            Ok(agent::Turn { say: render("what the user says", &turn.say)?, when, after: turn.after })
-        };
-        Ok(Prompts {
-            system: system.join("\n\n"),
-            user: render("the prompt", &prompt.user)?,
-            turns: conversation.turns.iter().map(turn).collect::<Result<_, _>>()?,
-        })
     }
 }
 
