@@ -288,13 +288,12 @@ pub fn is_model_error(patterns: &[Regex], texts: &[&str]) -> bool {
     model_error(patterns, texts).is_some()
 }
 
-/// The line in which such a pattern is found first.
+/// What stands in the line from where such a pattern is found.
 pub fn model_error<'t>(patterns: &[Regex], texts: &[&'t str]) -> Option<&'t str> {
-    let mut found = patterns.iter().flat_map(|pattern| {
-        texts.iter().filter_map(|text| pattern.find(text).map(|place| (*text, place.range())))
-    });
-    let (text, place) = found.next()?;
-    let start = text.get(..place.start)?.rfind('\n').map_or(0, |end| end + 1);
+    let mut found = patterns
+        .iter()
+        .flat_map(|pattern| texts.iter().filter_map(|text| Some((*text, pattern.find(text)?.start()))));
+    let (text, start) = found.next()?;
     text.get(start..)?.lines().next().map(str::trim)
 }
 
@@ -498,9 +497,9 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_of_the_model_is_told_by_the_line_in_which_it_was_found() {
+    fn a_failure_of_the_model_is_told_from_where_it_was_found() {
         let patterns = ["ApiError", "quota"].map(|pattern| Regex::new(pattern).unwrap());
-        let texts = ["warming up\n  ApiError: 429\n  at x.js\n}", "quota"];
+        let texts = ["warming up\nsee x.json for ApiError: 429\n  at x.js\n}", "quota"];
         assert_eq!(model_error(&patterns, &texts), Some("ApiError: 429"));
         assert_eq!(model_error(&patterns, &texts[1..]), Some("quota"));
         assert_eq!(model_error(&patterns, &["fine"]), None);
