@@ -102,6 +102,14 @@ fn a_profile_that_works_has_nothing_to_mend_and_the_folder_is_marked() {
         .unwrap();
     assert_eq!(resumed.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&resumed.stderr).contains("holds a rehearsal"));
+    #[expect(clippy::disallowed_methods, reason = "a test starts the program as a user does")]
+    let compared = Command::new(env!("CARGO_BIN_EXE_nochmal"))
+        .arg("compare")
+        .args([dir.path().join("out"), dir.path().join("out")])
+        .output()
+        .unwrap();
+    assert_eq!(compared.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&compared.stderr).contains("holds a rehearsal"));
 }
 
 #[test]

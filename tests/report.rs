@@ -5,6 +5,7 @@
 use nochmal::domain::{AgentFacts, Axis, CellId, CellKey, ReasonCode, RunId, RunResult, Usage, Verdict};
 use nochmal::report::*;
 use nochmal::stats::{Level, boschloo, wilson};
+use nochmal::suite::Filter;
 
 fn key(model: &str, upstream: &str, patch: &str) -> CellKey {
     CellKey {
@@ -80,7 +81,10 @@ fn results(repeats: u32, cells: &[Cell]) -> Results {
             .map(|(key, _)| PlannedCell { id: CellId::of(key), key: key.clone(), repeats })
             .collect(),
         runs,
+        gates: Vec::new(),
+        sources: Vec::new(),
         interrupted: false,
+        timelines: Default::default(),
     }
 }
 
@@ -454,8 +458,8 @@ fn excel_gets_a_byte_order_mark() {
 }
 
 fn gate(cells: &[(Axis, &str)], check: GateCheck, results: &Results) -> (GateState, String) {
-    let cells = cells.iter().map(|(axis, value)| (*axis, (*value).to_owned())).collect();
-    let result = Gate { cells, check }.evaluate(&View::of(results, &Options::default()));
+    let cells = Filter::of(cells.iter().map(|(axis, value)| (*axis, vec![(*value).to_owned()])));
+    let result = evaluate(&Gate { cells, check }, &View::of(results, &Options::default()));
     (result.state, result.sentence)
 }
 
@@ -501,8 +505,10 @@ fn a_cell_without_data_does_not_pass_a_gate() {
     );
     assert_eq!(gate(&[], decreases(Change::Decreases), &results).0, GateState::NothingTested);
     let state = |states: &[GateState]| {
-        let results: Vec<_> =
-            states.iter().map(|state| GateResult { state: *state, sentence: String::new() }).collect();
+        let results: Vec<_> = states
+            .iter()
+            .map(|state| GateResult { gate: String::new(), state: *state, sentence: String::new() })
+            .collect();
         gate_state(&results)
     };
     assert_eq!(state(&[]), GateState::Held);

@@ -130,6 +130,9 @@ fn the_quickstart_shows_what_is_known() {
         let trace = nochmal::trace::read(&std::fs::read_to_string(trace).unwrap()).unwrap();
         assert_eq!(Some(trace.digest), run.trace_digest);
     }
+    let page = std::fs::read_to_string(place.out().join("report.html")).unwrap();
+    assert!(page.contains("Every run has its timeline."));
+    assert!(page.contains("write no. 1 of this run") && !page.contains(env!("CARGO_BIN_EXE_nochmal")));
     for file in ["matrix.json", "summary.json", "environment.json", "runs.csv", "cells.csv", "report.md"] {
         assert!(place.out().join(file).is_file(), "{file}");
     }
@@ -347,13 +350,10 @@ fn an_observed_patch_is_what_the_runs_without_one_yielded() {
     }
 }
 
-/// The real npm package as upstream, its duplicates seen in its own file.
-#[test]
-fn a_duplicate_is_seen_in_the_data_of_a_real_server() {
-    let server = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/npm/node_modules/@modelcontextprotocol/server-memory/dist/index.js");
+/// Runs a suite whose upstream is an npm package, with the copy that tests/install.sh installed.
+fn run_with_npm(suite: &str, script: &str) -> Place {
+    let server = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/npm/node_modules").join(script);
     assert!(server.is_file(), "run tests/install.sh first: {} is missing", server.display());
-    let suite = include_str!("../suites/memory-server.yaml");
     let ours: Vec<String> = suite
         .lines()
         .map(|line| match line.trim_start() {
@@ -366,27 +366,171 @@ fn a_duplicate_is_seen_in_the_data_of_a_real_server() {
         .collect();
     let place = Place::new(&ours.join("\n"));
     ok(&place.run(&["--repeats", "1"]));
-    let results = place.results();
-    assert!(results.len() >= 18, "{}", results.len());
-    for run in &results {
+    assert_eq!(place.results().len(), 18);
+    place
+}
+
+/// Who writes twice, whatever the server does with it.
+fn writes_twice(run: &RunResult) -> bool {
+    match (run.key.model.as_str(), run.key.scenario.as_str()) {
+        (_, "none") => false,
+        ("script:naive", _) => true,
+        ("script:obedient", _) => run.key.conversation == "insists" && run.key.patch == "off",
+        _ => false,
+    }
+}
+
+#[track_caller]
+fn judged(run: &RunResult) {
+    let twice = writes_twice(run);
+    let verdict = if twice { Verdict::Fail } else { Verdict::Pass };
+    assert_eq!(run.verdict, verdict, "{}: {}", run.key, run.reason);
+    assert_eq!(run.executions, if twice { 2 } else { 1 }, "{}", run.key);
+}
+
+/// A real npm package as upstream: the duplicate stands in the server's own file.
+#[test]
+fn a_duplicate_is_seen_in_the_data_of_a_real_server() {
+    let suite = include_str!("../suites/taskmanager-server.yaml");
+    let place = run_with_npm(suite, "@kazuph/mcp-taskmanager/dist/index.js");
+    for run in &place.results() {
+        judged(run);
+        let file = place.out().join("runs").join(&run.run_id.0).join("tasks.json");
+        let data: serde_json::Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+        let requests = data["requests"].as_array().unwrap();
+        let words: Vec<_> = requests.iter().map(|request| request["originalRequest"].as_str()).collect();
+        let wanted = Some("Room 12 for Ada Lovelace on 2026-12-03");
+        assert_eq!(words, vec![wanted; if writes_twice(run) { 2 } else { 1 }], "{}: {data:#}", run.key);
+    }
+}
+
+/// The verdict counts executions. An upstream that drops what it knows already held, and its own
+/// file shows that.
+#[test]
+fn a_real_server_can_hold_though_the_agent_wrote_twice() {
+    let suite = include_str!("../suites/memory-server.yaml");
+    let place = run_with_npm(suite, "@modelcontextprotocol/server-memory/dist/index.js");
+    for run in &place.results() {
+        judged(run);
         let file = place.out().join("runs").join(&run.run_id.0).join("memory.jsonl");
-        let lines = std::fs::read_to_string(&file).unwrap_or_default();
+        let lines = std::fs::read_to_string(&file).unwrap();
         let entities = lines.lines().filter(|line| line.contains("\"entity\"")).count();
-        // The server keeps one entity of a name: what was executed twice is there once. The verdict
-        // counts executions; the file shows that this upstream held.
         assert_eq!(entities, 1, "{}: {lines}", run.key);
-        let twice = match (run.key.model.as_str(), run.key.scenario.as_str()) {
-            (_, "none") => false,
-            ("script:naive", _) => true,
-            ("script:obedient", _) => run.key.conversation == "insists" && run.key.patch == "off",
-            _ => false,
+    }
+}
+
+/// The first code block in a document that begins with that line.
+fn block<'a>(document: &'a str, first: &str) -> &'a str {
+    let opening = format!("```yaml\n{first}");
+    let (_, after) = document.split_once(&opening).unwrap();
+    let start = document.len() - after.len() - first.len();
+    let (block, _) = document[start..].split_once("\n```").unwrap();
+    block
+}
+
+/// What users copy from the reference works as it stands.
+#[test]
+fn the_agent_of_the_reference_is_one() {
+    let place = Place::new(block(include_str!("../docs/reference/agents.md"), "suite: own-agent"));
+    ok(&place.run(&[]));
+    let results = place.results();
+    assert_eq!(results.len(), 2);
+    for run in &results {
+        let insists = run.key.conversation == "insists";
+        assert_eq!(run.verdict, if insists { Verdict::Fail } else { Verdict::Pass }, "{}", run.reason);
+        assert_eq!(place.bookings(run), if insists { 2 } else { 1 });
+        assert_eq!(run.turns.len(), if insists { 2 } else { 1 });
+        let words = run.turns.last().unwrap().reply.as_deref().unwrap();
+        assert!(words.ends_with(if insists { "It is booked." } else { "Sorry, that failed." }), "{words}");
+    }
+}
+
+#[test]
+fn the_suite_of_the_reference_is_one() {
+    let place = Place::new(block(include_str!("../docs/reference/suites.md"), "suite: everything"));
+    let output = place.run(&["--dry-run"]);
+    ok(&output);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    // 2 agents × 2 models × 2 conversations × 2 upstreams × (3 scenarios × 3 patches + none), and one more.
+    assert!(text.contains("161 cells"), "{text}");
+}
+
+/// A key that an agent prints does not reach any file of the results.
+#[test]
+fn a_key_is_in_no_file_whatever_the_agent_prints() {
+    let place = Place::new(include_str!("run/leaks.yaml"));
+    let mut command = place.command(&["run", "suite.yaml", "--out", "out"]);
+    command.env("SOME_API_KEY", "sk-very-secret-1");
+    let output = command.output().unwrap();
+    assert_eq!(output.status.code(), Some(3), "nothing was tested");
+    let told =
+        String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
+    assert!(!told.contains("sk-very-secret-1"), "{told}");
+    let results = place.results();
+    assert_eq!(results.len(), 2);
+    for run in &results {
+        let all = format!("{run:?}");
+        assert!(all.contains("[SOME_API_KEY]") && !all.contains("sk-very-secret-1"), "{all}");
+    }
+    let mut folders = vec![place.out()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap().flatten() {
+            if entry.path().is_dir() {
+                folders.push(entry.path());
+                continue;
+            }
+            let text = String::from_utf8_lossy(&std::fs::read(entry.path()).unwrap()).into_owned();
+            assert!(!text.contains("sk-very-secret-1"), "{}", entry.path().display());
+        }
+    }
+}
+
+/// Upstreams that start and then say nothing: their fault, not the agent's.
+#[test]
+fn an_upstream_that_leaves_the_handshake_or_the_list_unanswered_is_named() {
+    let place = Place::new(include_str!("run/mute.yaml"));
+    assert_eq!(place.run(&[]).status.code(), Some(3), "nothing was tested");
+    let results = place.results();
+    assert_eq!(results.len(), 2);
+    for run in &results {
+        let expected = if run.key.upstream == "mute" {
+            "did not answer `initialize`"
+        } else {
+            "did not answer `tools/list`"
         };
         assert_eq!(
-            run.verdict,
-            if twice { Verdict::Fail } else { Verdict::Pass },
+            (run.verdict, run.reason_code),
+            (Verdict::Error, ReasonCode::UpstreamNotStarted),
             "{}: {}",
             run.key,
             run.reason
         );
+        assert!(run.reason.contains(expected), "{}: {}", run.key, run.reason);
+    }
+}
+
+/// A disk that is full (here: a limit on the size of files, which first a trace and then a report
+/// exceeds) breaks the matrix off. A run that it spoiled does not count, so that it is carried out
+/// once there is room.
+#[cfg(unix)]
+#[test]
+#[expect(clippy::disallowed_methods, reason = "a test starts the program as a user does")]
+fn a_full_disk_spoils_no_run_and_the_matrix_goes_on_when_there_is_room() {
+    for (blocks, kept) in [(4, 0..1), (24, 1..36)] {
+        let place = Place::new(SMALL);
+        // Blocks of 512 bytes; the signal is ignored, so that writing fails as on a full disk.
+        let script = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" run suite.yaml --out out");
+        let mut limited = Command::new("sh");
+        limited.current_dir(place.dir.path()).args(["-c", &script, env!("CARGO_BIN_EXE_nochmal")]);
+        let output = limited.output().unwrap();
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{errors}");
+        assert!(errors.contains("--resume") && errors.contains("cannot write"), "{errors}");
+        let before = place.results();
+        assert!(kept.contains(&before.len()), "{}: {errors}", before.len());
+        for run in &before {
+            assert!(run.verdict.is_tested(), "{}: {}", run.key, run.reason);
+        }
+        resumed(&place, &before);
     }
 }

@@ -2,12 +2,18 @@
 //! stdout and stderr.
 
 pub mod agent;
+mod benchmark;
+mod compare;
+mod demo;
 mod doctor;
 pub mod exit;
 pub mod model;
+mod plan;
 mod proxy;
 mod rehearse;
+mod report;
 mod run;
+mod schema;
 mod signals;
 pub mod upstream;
 
@@ -35,8 +41,20 @@ enum Command {
     Rehearse(rehearse::RehearseArgs),
     /// Run suites: every cell, as often as the suite says
     Run(run::RunArgs),
+    /// Make the reports again from stored results, of one folder or several together
+    Report(report::ReportArgs),
+    /// Tell what changed between two results, or between two values of an axis, cell by cell
+    Compare(compare::CompareArgs),
+    /// Tell what a suite would run, what its repeats can tell apart, and what that would take
+    Plan(plan::PlanArgs),
+    /// Print the JSON Schema of a file format
+    Schema(schema::SchemaArgs),
     /// Put the proxy before one MCP server, for one agent on stdin and stdout
     Proxy(proxy::ProxyArgs),
+    /// Check this program itself: two reference agents, one careful, one naive, must be told apart
+    Benchmark(benchmark::BenchmarkArgs),
+    /// Try the faults by hand: a demo MCP server on stdin and stdout, with nothing behind it
+    Demo,
     /// Run a built-in upstream alone, on stdin and stdout
     #[command(subcommand)]
     Upstream(upstream::UpstreamArgs),
@@ -110,7 +128,13 @@ pub fn main() -> ExitCode {
         Command::Doctor(args) => doctor::run(&args),
         Command::Run(args) => run::run(args),
         Command::Rehearse(args) => rehearse::run(args),
+        Command::Report(args) => report::run(&args),
+        Command::Compare(args) => compare::run(&args),
+        Command::Plan(args) => plan::run(&args),
+        Command::Schema(args) => schema::run(&args),
         Command::Proxy(args) => proxy::run(args, &arguments),
+        Command::Benchmark(args) => benchmark::run(args),
+        Command::Demo => demo::run(),
         Command::Upstream(args) => upstream::run(&args).map_err(Failure::internal),
         Command::Connect { address } => match crate::proxy::connect::run(&address) {
             Ok(()) => Ok(exit::OK),
@@ -145,12 +169,16 @@ fn parse(arguments: &[String]) -> Result<Command, ExitCode> {
         if !error.use_stderr() {
             return ExitCode::from(exit::OK);
         }
-        if is_proxy {
-            let failure = proxy::bad_arguments(arguments, &error.kind().to_string());
-            if failure.message != error.kind().to_string() {
-                return told(&failure);
-            }
+        if is_proxy && let Err(unwritten) = proxy::tell_report_file(arguments, &first_paragraph(&error)) {
+            return told(&Failure::said(exit::BAD_INPUT, unwritten));
         }
         ExitCode::from(exit::BAD_INPUT)
     })
+}
+
+/// What is wrong, without usage and tips.
+fn first_paragraph(error: &clap::Error) -> String {
+    let text = error.to_string();
+    let lines = text.trim_start_matches("error: ").lines().take_while(|line| !line.trim().is_empty());
+    lines.map(str::trim).collect::<Vec<_>>().join(" ")
 }

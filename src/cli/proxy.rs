@@ -5,11 +5,12 @@ use super::{Failure, exit};
 use crate::process::{CommandLine, Supervisor};
 use crate::proxy::standalone::{self, AuditTools, Config, StandaloneError};
 use crate::scenario::{self, Parameters};
-use crate::upstream::Launch;
+use crate::upstream::{Launch, Remote, Target};
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -17,8 +18,17 @@ use std::time::Duration;
 #[derive(Debug, Args)]
 pub struct ProxyArgs {
     /// Command that starts the upstream MCP server
-    #[arg(long, value_name = "COMMAND", required = true, value_parser = NonEmptyStringValueParser::new(), allow_hyphen_values = true)]
-    upstream_command: String,
+    #[arg(long, value_name = "COMMAND", required_unless_present = "upstream_url", conflicts_with = "upstream_url", value_parser = NonEmptyStringValueParser::new(), allow_hyphen_values = true)]
+    upstream_command: Option<String>,
+    /// URL of an upstream MCP server that speaks Streamable HTTP
+    #[arg(long, value_name = "URL", conflicts_with_all = ["upstream_arg", "upstream_args", "upstream_cwd", "upstream_env_var", "upstream_env"], value_parser = NonEmptyStringValueParser::new(), allow_hyphen_values = true)]
+    upstream_url: Option<String>,
+    /// With --upstream-url: a header for every request; may be repeated
+    #[arg(long, value_name = "NAME: VALUE", requires = "upstream_url", value_parser = header, allow_hyphen_values = true)]
+    upstream_header: Vec<(String, String)>,
+    /// Speak Streamable HTTP at this address, as http://ADDR/mcp, in place of stdin and stdout
+    #[arg(long, value_name = "ADDR", value_parser = address, allow_hyphen_values = true)]
+    listen: Option<SocketAddr>,
     /// One argument of the upstream command; may be repeated, and may hold commas
     #[arg(long, value_name = "ARG", value_parser = NonEmptyStringValueParser::new(), allow_hyphen_values = true)]
     upstream_arg: Vec<String>,
@@ -105,6 +115,25 @@ fn variable(text: &str) -> Result<(String, String), String> {
     }
 }
 
+fn header(text: &str) -> Result<(String, String), String> {
+    match text.split_once(':') {
+        Some((name, value)) if !name.trim().is_empty() => {
+            Ok((name.trim().to_owned(), value.trim().to_owned()))
+        }
+        _ => Err("NAME: VALUE is wanted".to_owned()),
+    }
+}
+
+/// An address, or a port alone, which is on loopback.
+fn address(text: &str) -> Result<SocketAddr, String> {
+    if let Ok(port) = text.trim_start_matches(':').parse::<u16>() {
+        return Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
+    }
+    let text =
+        text.strip_prefix("localhost:").map_or_else(|| text.to_owned(), |port| format!("127.0.0.1:{port}"));
+    text.parse().map_err(|_| "an address such as 127.0.0.1:8080 is wanted".to_owned())
+}
+
 fn probability(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(rate) if (0.0..=1.0).contains(&rate) => Ok(rate),
@@ -120,8 +149,29 @@ fn scenario_id(text: &str) -> Result<String, String> {
 }
 
 impl ProxyArgs {
+    fn command(&self) -> Result<Target, String> {
+        let mut argv = Vec::from_iter(self.upstream_command.clone());
+        argv.extend(self.upstream_args.iter().flat_map(|text| text.split(',')).map(str::to_owned));
+        argv.extend(self.upstream_arg.iter().cloned());
+        let mut env: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
+        for pair in self.upstream_env.iter().flat_map(|text| text.split(',')) {
+            let (name, value) =
+                variable(pair).map_err(|reason| format!("--upstream-env: {pair:?}: {reason}"))?;
+            env.insert(name.into(), value.into());
+        }
+        env.extend(self.upstream_env_var.iter().map(|(name, value)| (name.into(), value.into())));
+        let folder = match &self.upstream_cwd {
+            Some(folder) => PathBuf::from(folder),
+            None => {
+                std::env::current_dir().map_err(|error| format!("there is no working folder: {error}"))?
+            }
+        };
+        let command = CommandLine { argv, env, folder };
+        Ok(Launch { command, supervisor: Supervisor::default() }.into())
+    }
+
     fn config(self) -> Result<Config, String> {
-        let scenario = self.scenario.filter(|id| id != scenario::NONE);
+        let scenario = self.scenario.clone().filter(|id| id != scenario::NONE);
         if self.mode == Mode::Chaos && scenario.is_some() {
             return Err("--mode chaos and --scenario exclude each other".to_owned());
         }
@@ -131,31 +181,17 @@ impl ProxyArgs {
         if self.retry_after.is_some() && scenario.as_deref() != Some("F2") {
             return Err("--retry-after goes with --scenario F2 only".to_owned());
         }
-        let mut argv = vec![self.upstream_command];
-        argv.extend(self.upstream_args.iter().flat_map(|text| text.split(',')).map(str::to_owned));
-        argv.extend(self.upstream_arg);
-        let mut env: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
-        for pair in self.upstream_env.iter().flat_map(|text| text.split(',')) {
-            let (name, value) =
-                variable(pair).map_err(|reason| format!("--upstream-env: {pair:?}: {reason}"))?;
-            env.insert(name.into(), value.into());
-        }
-        env.extend(self.upstream_env_var.into_iter().map(|(name, value)| (name.into(), value.into())));
-        let folder = match self.upstream_cwd {
-            Some(folder) => PathBuf::from(folder),
-            None => {
-                std::env::current_dir().map_err(|error| format!("there is no working folder: {error}"))?
-            }
+        let upstream = match &self.upstream_url {
+            Some(url) => Remote::new(url, &self.upstream_header).map_err(|error| error.to_string())?.into(),
+            None => self.command()?,
         };
         let id = match self.mode {
             Mode::Chaos => scenario::CHAOS.to_owned(),
             Mode::Deterministic => scenario.unwrap_or_else(|| scenario::NONE.to_owned()),
         };
         Ok(Config {
-            upstream: Launch {
-                command: CommandLine { argv, env, folder },
-                supervisor: Supervisor::default(),
-            },
+            upstream,
+            listen: self.listen,
             scenario: id,
             parameters: Parameters {
                 retry_after: Duration::from_secs(self.retry_after.unwrap_or(60)),
@@ -192,7 +228,10 @@ pub(super) fn forgotten_value(arguments: &[String]) -> Option<String> {
 /// what it said yesterday (R6).
 pub(super) fn report_file(arguments: &[String]) -> Option<PathBuf> {
     arguments.iter().enumerate().find_map(|(index, argument)| match argument.strip_prefix("--report-file") {
-        Some("") => arguments.get(index + 1).filter(|value| !value.starts_with("--")).map(PathBuf::from),
+        Some("") => arguments
+            .get(index + 1)
+            .filter(|value| !value.is_empty() && !value.starts_with("--"))
+            .map(PathBuf::from),
         Some(rest) => rest.strip_prefix('=').filter(|value| !value.is_empty()).map(PathBuf::from),
         None => None,
     })
@@ -219,15 +258,20 @@ pub fn run(args: ProxyArgs, arguments: &[String]) -> Result<u8, Failure> {
     }
 }
 
-/// Says in the report file, where one can be told from the arguments, that nothing was tested.
+/// What is wrong with the arguments; the report file says it too (R6).
 pub(super) fn bad_arguments(arguments: &[String], reason: &str) -> Failure {
     let mut message = reason.to_owned();
-    if let Some(path) = report_file(arguments)
-        && let Err(error) = standalone::write_failed(&path, reason)
-    {
-        message.push_str(&format!("; and the report file could not be written: {error}"));
+    if let Err(unwritten) = tell_report_file(arguments, reason) {
+        message.push_str(&format!("; and {unwritten}"));
     }
     Failure::said(exit::BAD_INPUT, message)
+}
+
+/// Says in the report file, where one can be told from the arguments, that nothing was tested.
+pub(super) fn tell_report_file(arguments: &[String], reason: &str) -> Result<(), String> {
+    let Some(path) = report_file(arguments) else { return Ok(()) };
+    standalone::write_failed(&path, reason)
+        .map_err(|error| format!("the report file `{}` could not be written: {error}", path.display()))
 }
 
 #[cfg(test)]

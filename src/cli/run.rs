@@ -2,7 +2,7 @@
 
 use super::{Failure, exit};
 use crate::progress::{RunEvent, View};
-use crate::runner::load::{Loaded, load};
+use crate::runner::load::{LoadError, Loaded, load};
 use crate::runner::matrix::{self, MatrixError, Options, Target};
 use crate::stats::Level;
 use crate::store::{Folder, read_matrix};
@@ -29,15 +29,19 @@ pub struct RunArgs {
     /// Results folder; default: reports/<suite>/<time>-<id>
     #[arg(long, value_name = "DIR", conflicts_with = "resume")]
     out: Option<PathBuf>,
+    /// A condition on the results beside those of the suite, e.g. 'where patch=GHOST_WRITE fail_rate upper 0.3';
+    /// the exit code is 1 where one fails, and 3 where nothing was tested that it is about
+    #[arg(long, value_name = "GATE")]
+    gate: Vec<String>,
     /// Show cells and runs, and start nothing
     #[arg(long)]
     dry_run: bool,
-    /// Confidence level of the intervals
-    #[arg(long, value_name = "LEVEL", default_value = "0.95", value_parser = level)]
-    level: Level,
+    /// Confidence level of the intervals; default: 0.95
+    #[arg(long, value_name = "LEVEL", conflicts_with = "resume", value_parser = level)]
+    level: Option<Level>,
 }
 
-fn level(text: &str) -> Result<Level, String> {
+pub(super) fn level(text: &str) -> Result<Level, String> {
     let level = text.parse().ok().and_then(|level| Level::new(level).ok());
     level.ok_or_else(|| "a number between 0 and 1, such as 0.95".to_owned())
 }
@@ -57,14 +61,32 @@ pub fn run(args: RunArgs) -> Result<u8, Failure> {
         out: args.out.clone(),
         repeats: args.repeats,
         filters: args.filter.clone(),
-        level: args.level,
+        gates: args.gate.clone(),
+        level: args.level.unwrap_or_default(),
         width: width(),
         rehearsal: None,
     };
     if let Some(folder) = &args.resume {
         let stored = read_matrix(folder).map_err(Failure::input)?;
-        let loaded = load(&stored.suite_file).map_err(Failure::input)?;
-        let options = Options { repeats: stored.repeats, filters: stored.filters, ..options };
+        let loaded = load(&stored.suite_file).map_err(|error| {
+            let folder = folder.display();
+            let gone = format!("`{folder}` cannot go on without the suite that it was started from");
+            let what = super::chain(&error);
+            Failure::said(
+                exit::BAD_INPUT,
+                match error {
+                    LoadError::Read { .. } => format!("{gone}; put it back to where it was: {what}"),
+                    LoadError::Suite(_) => what,
+                },
+            )
+        })?;
+        let options = Options {
+            repeats: stored.repeats,
+            filters: stored.filters,
+            gates: [stored.gates, args.gate].concat(),
+            level: stored.level.and_then(|level| Level::new(level).ok()).unwrap_or_default(),
+            ..options
+        };
         if args.dry_run {
             return dry_run(&loaded, &options);
         }
@@ -121,7 +143,7 @@ fn carry_out(suites: Vec<(Loaded, Target)>, options: &Options) -> Result<u8, Fai
         tokio::spawn(interrupts(cancel.clone()));
         let mut code = exit::OK;
         for (loaded, target) in suites {
-            code = code.max(one(loaded, target, &program, options, &cancel).await?);
+            code = exit::worse(code, one(loaded, target, &program, options, &cancel).await?);
             if cancel.is_cancelled() {
                 break;
             }
@@ -145,11 +167,15 @@ async fn one(
     let outcome = matrix::run(loaded, program, options, target, &mut show, cancel).await;
     let outcome = outcome.map_err(|error| match error {
         MatrixError::Filter(_)
+        | MatrixError::Gate(_)
         | MatrixError::NothingLeft
         | MatrixError::Changed { .. }
         | MatrixError::Rehearsed { .. }
         | MatrixError::Store(_) => Failure::input(error),
-        MatrixError::Watchdog(_) | MatrixError::Report(_) => Failure::internal(error),
+        MatrixError::Watchdog(_)
+        | MatrixError::Report(_)
+        | MatrixError::Trial(_)
+        | MatrixError::BrokeOff { .. } => Failure::internal(error),
     })?;
     print(&outcome.table);
     let folder = outcome.folder.display();
@@ -160,7 +186,7 @@ async fn one(
         return Ok(exit::INTERRUPTED);
     }
     print(&format!("\nResults: {folder}\n"));
-    Ok(if matrix::anything_tested(&outcome.results) { exit::OK } else { exit::NOTHING_TESTED })
+    Ok(exit::of_gates(&outcome.gates, matrix::anything_tested(&outcome.results)))
 }
 
 /// The first ctrl-C (or SIGTERM, SIGHUP) ends the matrix cleanly; a second one at once, and the

@@ -219,9 +219,9 @@ impl Judge {
             executions: self.totals.executions,
             writes: self.writes,
             calls: self.calls.len() as u64,
-            tools: self.tools.iter().filter_map(|tool| tool.info.clone()).collect(),
-            kind: self.started.as_ref().map(|started| started.kind.clone()).unwrap_or_default(),
-            scenario: self.started.as_ref().and_then(|started| started.scenario.clone()),
+            tools: self.listed_tools().cloned().collect(),
+            kind: self.kind().to_owned(),
+            scenario: self.scenario().map(str::to_owned),
         };
         for index in 0..self.operations.len() {
             let Some(parts) = self.operation(index) else { continue };
@@ -232,6 +232,26 @@ impl Judge {
         }
         judgement.observations.extend(self.repeat_observations());
         judgement
+    }
+
+    /// The tools that were listed, with their classes.
+    pub fn listed_tools(&self) -> impl Iterator<Item = &ToolInfo> {
+        self.tools.iter().filter_map(|tool| tool.info.as_ref())
+    }
+
+    /// `proxy`, `demo` or `benchmark`; empty where the trace does not say.
+    pub fn kind(&self) -> &str {
+        self.started.as_ref().map_or("", |started| &started.kind)
+    }
+
+    /// The scenario's id, where one was set.
+    pub fn scenario(&self) -> Option<&str> {
+        self.started.as_ref().and_then(|started| started.scenario.as_deref())
+    }
+
+    /// Number of operations so far.
+    pub fn operation_count(&self) -> usize {
+        self.operations.len()
     }
 
     /// What is to be said of one operation, counted from 0.

@@ -15,13 +15,16 @@
 //! | `neighbours.rs`, `lookalikes.rs`, `respelling.rs` | what one operation means for others |
 //! | `violations/`, `observations/` | one check a file, one table each |
 //! | `verdict.rs`, `score.rs`, `patches.rs` | what follows from it |
-//! | `judgement.rs`, `report_file.rs` | how it is told |
+//! | `judgement.rs`, `report_file.rs`, `markdown.rs` | how it is told |
+//! | `live.rs` | how it is told while the run goes on |
 
 mod fold;
 mod history;
 mod judgement;
 mod keys;
+pub mod live;
 mod lookalikes;
+pub mod markdown;
 mod neighbours;
 mod observations;
 mod operation;

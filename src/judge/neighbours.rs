@@ -102,6 +102,7 @@ impl Judge {
             other.arguments = Some(arguments);
             return;
         }
+        self.repeated_calls += 1;
         if let Some(arguments) = other.arguments.take() {
             self.repeats.insert(other.number, Repeat { tool, arguments, calls });
         } else if let Some(repeat) = self.repeats.get_mut(&other.number) {

@@ -344,7 +344,6 @@ impl From<&ToolInfo> for Classification {
 
 impl From<&Judgement> for Report {
     fn from(judgement: &Judgement) -> Report {
-        let calls = judgement.coverage.calls;
         Report {
             verdict: judgement.verdict,
             verdict_reason: judgement.reason.clone(),
@@ -354,13 +353,20 @@ impl From<&Judgement> for Report {
             operations: judgement.operations.iter().map(Operation::from).collect(),
             violations: judgement.violations.iter().map(Violation::from).collect(),
             observations: judgement.observations.iter().map(Observation::from).collect(),
-            coverage: Coverage {
-                calls: Calls { write: calls.write, read: calls.read, unclassified: calls.unclassified },
-                unclassified_tools: judgement.coverage.unclassified_tools.clone(),
-                scenario_triggered: judgement.coverage.scenario_triggered,
-            },
+            coverage: Coverage::from(&judgement.coverage),
             key_summary: judgement.key_summary.iter().map(Key::from).collect(),
             honesty: HONESTY.to_owned(),
+        }
+    }
+}
+
+impl From<&judgement::Coverage> for Coverage {
+    fn from(coverage: &judgement::Coverage) -> Coverage {
+        let calls = coverage.calls;
+        Coverage {
+            calls: Calls { write: calls.write, read: calls.read, unclassified: calls.unclassified },
+            unclassified_tools: coverage.unclassified_tools.clone(),
+            scenario_triggered: coverage.scenario_triggered,
         }
     }
 }

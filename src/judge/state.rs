@@ -26,6 +26,7 @@ pub struct Judge {
     pub(super) others: HashMap<(usize, Arc<str>), Other>,
     /// Those of them that were repeated, unclassified.
     pub(super) repeats: BTreeMap<usize, Repeat>,
+    pub(super) repeated_calls: u64,
     pub(super) tools: Vec<Tool>,
     by_name: HashMap<String, usize>,
     connections: HashMap<ConnectionId, Connection>,
@@ -75,6 +76,12 @@ impl Judge {
     /// of this function.
     pub fn take_touched(&mut self) -> Vec<usize> {
         std::mem::take(&mut self.touched).into_iter().collect()
+    }
+
+    /// Calls that repeated one of an unclassified tool: where it has not grown,
+    /// [`Judge::repeat_observations`] says what it said.
+    pub fn repeated_calls(&self) -> u64 {
+        self.repeated_calls
     }
 
     pub(super) fn touch(&mut self, operation: usize) {

@@ -42,6 +42,11 @@ pub enum RunEvent {
         /// Which.
         run_id: RunId,
     },
+    /// Runs are not needed, since their cell is known well enough.
+    LeftOut {
+        /// How many.
+        runs: usize,
+    },
     /// Something worth reading that is no run.
     Note(String),
     /// Everything is over.

@@ -59,6 +59,10 @@ impl State {
                 }
                 Some(line)
             }
+            RunEvent::LeftOut { runs } => {
+                self.total = self.total.saturating_sub(*runs);
+                None
+            }
             RunEvent::Note(text) => Some(one_line(text)),
             RunEvent::Finished => None,
         }

@@ -4,7 +4,11 @@
 //! What the proxy remembers of a run belongs to the run, not to a connection: some agents start
 //! their server anew for every call.
 
+mod audit;
 mod words;
+
+pub(super) use audit::answer as audit_answer;
+pub use audit::{Format, Question};
 
 use super::message::{CallParams, CancelParams, ToolsResult, View, batch};
 use crate::domain::{CallId, ConnectionId, Micros, RawJson, ToolClass, ToolInfo};
@@ -13,10 +17,11 @@ use crate::trace::{Answer, AnswerKind, Event, Fault, LogKind, Told};
 use serde_json::value::RawValue;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::time::Duration;
-use words::{answer_kind, id_key, inject, introduce_modern, introduction, keep, peer, refuse, tell};
+pub(super) use words::introduction;
+use words::{answer_kind, id_key, inject, introduce_modern, keep, peer, refuse, tell};
 
 /// The only version of MCP that has batches (R9).
-const BATCH_VERSION: &str = "2025-03-26";
+pub(super) const BATCH_VERSION: &str = "2025-03-26";
 
 /// Classifies one tool of a `tools/list`, given as the upstream wrote it; `None` where it is no tool.
 pub type Classify = Box<dyn Fn(&RawValue) -> Option<ToolInfo> + Send>;
@@ -80,6 +85,13 @@ pub enum Input {
         /// The end of its stderr.
         stderr: String,
     },
+    /// An upstream will not answer a request any more: the HTTP exchange that carried it broke.
+    RequestLost {
+        /// Whose.
+        connection: ConnectionId,
+        /// The request's id.
+        id: RawJson,
+    },
     /// Time passed; wanted at [`Engine::next_deadline`].
     Tick,
 }
@@ -103,6 +115,17 @@ pub enum Action {
         /// The text, without a line break.
         message: String,
     },
+    /// Answer a call of a client with what the judge says by now.
+    Tell {
+        /// Which client.
+        connection: ConnectionId,
+        /// The id of its call.
+        id: RawJson,
+        /// What it asked.
+        question: Question,
+        /// Results carry a `resultType` on this connection.
+        modern: bool,
+    },
 }
 
 /// The proxy of one run.
@@ -115,6 +138,7 @@ pub struct Engine {
     calls: HashMap<CallId, Call>,
     deadlines: BTreeSet<(Micros, CallId)>,
     last_call: u64,
+    audit_tools: bool,
 }
 
 #[derive(Default)]
@@ -185,13 +209,25 @@ impl Engine {
             calls: HashMap::new(),
             deadlines: BTreeSet::new(),
             last_call: 0,
+            audit_tools: false,
         }
+    }
+
+    /// Offers the two tools that read the report, where the upstream has none of that name.
+    pub fn with_audit_tools(mut self) -> Engine {
+        self.audit_tools = true;
+        self
     }
 
     /// Makes tools known that were listed before any client came.
     pub fn know_tools(&mut self, tools: Vec<ToolInfo>) -> Action {
         for tool in &tools {
-            self.classes.insert(tool.tool.clone(), tool.class);
+            // A tool that was a write once stays one for the run: taken for a read, its second
+            // execution would go unseen.
+            let class = self.classes.entry(tool.tool.clone()).or_insert(tool.class);
+            if *class != ToolClass::Write {
+                *class = tool.class;
+            }
         }
         Action::Record(Event::ToolsListed { tools })
     }
@@ -233,6 +269,11 @@ impl Engine {
             Input::UpstreamEnded { connection, how, expected, stderr } => {
                 actions.push(Action::Record(Event::UpstreamEnded { connection, how, expected, stderr }));
                 self.upstream_ended(connection, &mut actions);
+            }
+            Input::RequestLost { connection, id } => {
+                if let Some(pending) = self.take_pending(connection, id.raw()) {
+                    self.lost(connection, pending, &mut actions);
+                }
             }
             Input::Tick => self.tick(now, &mut actions),
         }
@@ -355,6 +396,21 @@ impl Engine {
             refuse(connection, Some(id.raw()), -32602, "Invalid params", actions);
             return;
         };
+        if self.audit_tools && !self.classes.contains_key(params.name.as_ref()) {
+            match audit::question(&params.name, params.arguments) {
+                None => {}
+                Some(Ok(question)) => {
+                    actions.push(Action::Tell { connection, id, question, modern });
+                    return;
+                }
+                Some(Err(reason)) => {
+                    let result = scenario::error_result(&reason, modern);
+                    let message = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#);
+                    actions.push(Action::ToClient { connection, message });
+                    return;
+                }
+            }
+        }
         self.last_call += 1;
         let number = CallId(self.last_call);
         let tool = params.name.into_owned();
@@ -408,15 +464,23 @@ impl Engine {
     fn cancelled_call(&mut self, connection: ConnectionId, params: Option<&RawValue>) -> Option<CallId> {
         let params: CancelParams<'_> = serde_json::from_str(params?.get()).ok()?;
         let key = id_key(params.request_id?.get());
-        let queue = self.connections.get(&connection)?.pending.get(&key)?;
-        for pending in queue {
-            let PendingKind::Call(number) = pending.kind else { continue };
+        let pending = &mut self.connections.get_mut(&connection)?.pending;
+        let queue = pending.get_mut(&key)?;
+        for waiting in queue.iter() {
+            let PendingKind::Call(number) = waiting.kind else { continue };
             let Some(call) = self.calls.get_mut(&number) else { continue };
             if call.state == CallState::Waiting {
                 call.state = CallState::Cancelled;
                 self.deadlines.remove(&(call.deadline, number));
                 return Some(number);
             }
+        }
+        // Nobody waits for anything else that was cancelled; should it be answered, that passes.
+        if let Some(place) = queue.iter().position(|waiting| !matches!(waiting.kind, PendingKind::Call(_))) {
+            queue.remove(place);
+        }
+        if queue.is_empty() {
+            pending.remove(&key);
         }
         None
     }
@@ -446,8 +510,8 @@ impl Engine {
         match pending.map(|pending| pending.kind) {
             Some(PendingKind::Call(number)) => self.answered(number, &view, message.as_str(), actions),
             Some(PendingKind::ToolsList) => {
-                self.listed(&view, actions);
-                actions.push(Action::ToClient { connection, message });
+                let longer = self.listed(&view, &message, actions);
+                actions.push(Action::ToClient { connection, message: longer.unwrap_or(message) });
             }
             Some(PendingKind::Introduction) => {
                 if view.result.is_some() {
@@ -478,12 +542,15 @@ impl Engine {
         pending
     }
 
-    fn listed(&mut self, view: &View<'_>, actions: &mut Vec<Action>) {
-        let Some(result) = view.result else { return };
-        let Ok(result) = serde_json::from_str::<ToolsResult<'_>>(result.get()) else { return };
-        let tools: Vec<ToolInfo> =
-            result.tools.into_iter().filter_map(|tool| (self.classify)(tool)).collect();
+    /// Learns the tools of a page; gives its text anew where it is the last one and ours come after.
+    fn listed(&mut self, view: &View<'_>, message: &str, actions: &mut Vec<Action>) -> Option<String> {
+        let result: ToolsResult<'_> = serde_json::from_str(view.result?.get()).ok()?;
+        let tools: Vec<&RawValue> = serde_json::from_str(result.tools?.get()).ok()?;
+        let tools: Vec<ToolInfo> = tools.into_iter().filter_map(|tool| (self.classify)(tool)).collect();
         actions.push(self.know_tools(tools));
+        let is_last = result.next_cursor.is_none_or(|cursor| cursor.get() == "null");
+        let is_taken = |name: &str| self.classes.contains_key(name);
+        (self.audit_tools && is_last).then(|| audit::listed(message, result.tools?, is_taken)).flatten()
     }
 
     fn answered(&mut self, number: CallId, view: &View<'_>, message: &str, actions: &mut Vec<Action>) {
@@ -526,17 +593,22 @@ impl Engine {
         let mut pending: Vec<Pending> = std::mem::take(&mut state.pending).into_values().flatten().collect();
         // The map has no order of its own, and two runs must not differ by it.
         pending.sort_by(|a, b| (a.kind.number(), a.id.get()).cmp(&(b.kind.number(), b.id.get())));
-        for Pending { id, kind } in pending {
-            let PendingKind::Call(number) = kind else {
-                refuse(connection, Some(id.raw()), -32000, "the connection to the server was lost", actions);
-                continue;
-            };
-            let Some(call) = self.calls.remove(&number) else { continue };
-            self.deadlines.remove(&(call.deadline, number));
-            actions.push(Action::Record(Event::UpstreamLost { call: number }));
-            if call.state == CallState::Waiting {
-                tell(number, &call, Told::ConnectionLost, scenario::connection_lost(), false, actions);
-            }
+        for pending in pending {
+            self.lost(connection, pending, actions);
+        }
+    }
+
+    fn lost(&mut self, connection: ConnectionId, pending: Pending, actions: &mut Vec<Action>) {
+        let PendingKind::Call(number) = pending.kind else {
+            let reason = "the connection to the server was lost";
+            refuse(connection, Some(pending.id.raw()), -32000, reason, actions);
+            return;
+        };
+        let Some(call) = self.calls.remove(&number) else { return };
+        self.deadlines.remove(&(call.deadline, number));
+        actions.push(Action::Record(Event::UpstreamLost { call: number }));
+        if call.state == CallState::Waiting {
+            tell(number, &call, Told::ConnectionLost, scenario::connection_lost(), false, actions);
         }
     }
 

@@ -1,23 +1,28 @@
-//! Streamable HTTP on loopback, at a path that nobody can guess.
+//! Streamable HTTP, as a server.
 //!
 //! `initialize` opens a session, which has an upstream of its own. Requests of MCP 2026-07-28 have
 //! no session: they share one upstream, and since each client numbers its own requests, their
 //! ids are replaced on the way up and put back on the way down.
 
+mod headers;
+mod mail;
+
 use super::engine::Input;
-use super::hub::Hub;
+use super::hub::{Carried, Hub, Refusal};
 use super::message::{self, View};
-use super::session::{Session, UpstreamSource, start_upstream, wait_for_answers};
-use crate::domain::{ConnectionId, RawJson};
+use super::session::{UpstreamSource, start_upstream, wait_for_answers};
+use super::splice::named;
+use crate::domain::RawJson;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{DefaultBodyLimit, State};
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use serde::Deserialize;
-use serde_json::value::RawValue;
-use std::collections::{BTreeMap, HashMap};
+use headers::{Accepted, accepted, error_body};
+use mail::{Client, Delivery, Expected, Resumable};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio_stream::StreamExt as _;
@@ -25,24 +30,39 @@ use tokio_stream::wrappers::UnboundedReceiverStream;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-const SESSION_HEADER: &str = "mcp-session-id";
+/// After this long without an answer a stream is begun, and it says every so often that it lives:
+/// clients and what lies between give up on answers that do not begin.
+const QUIET: Duration = Duration::from_secs(15);
 
-/// Starts serving; ends with the session.
-pub(super) fn serve(session: &Session, listener: TcpListener, token: String) {
+/// How long a client waits before it comes back for the rest of a broken stream.
+const COME_BACK: Duration = Duration::from_secs(1);
+
+/// What a front is made of.
+pub(super) struct Serving {
+    pub hub: Arc<Hub>,
+    pub upstream: Arc<UpstreamSource>,
+    pub ending: CancellationToken,
+    pub tasks: TaskTracker,
+}
+
+/// Starts serving at `path`; ends with `ending`.
+pub(super) fn serve(serving: Serving, listener: TcpListener, path: &str) {
+    let local = listener.local_addr().is_ok_and(|address| address.ip().is_loopback());
+    let (ending, tasks) = (serving.ending.clone(), serving.tasks.clone());
     let server = Arc::new(Server {
-        hub: Arc::clone(&session.hub),
-        upstream: Arc::clone(&session.upstream),
-        ending: session.ending.clone(),
-        tasks: session.tasks.clone(),
+        hub: serving.hub,
+        upstream: serving.upstream,
+        ending: serving.ending,
+        tasks: serving.tasks,
+        local,
         sessions: Mutex::new(HashMap::new()),
         stateless: Mutex::new(None),
     });
     let app = Router::new()
-        .route(&format!("/{token}/mcp"), axum::routing::any(endpoint))
+        .route(path, axum::routing::any(endpoint))
         .layer(DefaultBodyLimit::disable())
         .with_state(server);
-    let ending = session.ending.clone();
-    session.tasks.spawn(async move {
+    tasks.spawn(async move {
         tokio::select! {
             _ = axum::serve(listener, app) => {}
             () = ending.cancelled() => {}
@@ -55,43 +75,10 @@ struct Server {
     upstream: Arc<UpstreamSource>,
     ending: CancellationToken,
     tasks: TaskTracker,
+    /// It listens on loopback only.
+    local: bool,
     sessions: Mutex<HashMap<String, Arc<Client>>>,
     stateless: Mutex<Option<Arc<Client>>>,
-}
-
-/// One session, or all requests without one.
-struct Client {
-    connection: ConnectionId,
-    closing: CancellationToken,
-    mail: Mutex<Mail>,
-}
-
-/// Which of a client's open HTTP answers a message belongs to.
-#[derive(Default)]
-struct Mail {
-    /// POSTs that wait for the answer to a request, oldest first.
-    posts: BTreeMap<u64, Post>,
-    last_post: u64,
-    /// The stream that a client opened with GET.
-    stream: Option<mpsc::UnboundedSender<String>>,
-    /// What came while nobody listened.
-    kept: Vec<String>,
-}
-
-struct Post {
-    /// The id as it travels upstream.
-    id: String,
-    /// The id as the client wrote it, where it was replaced.
-    original: Option<RawJson>,
-    progress_token: Option<String>,
-    answers: mpsc::UnboundedSender<Delivery>,
-}
-
-enum Delivery {
-    /// Something that belongs to the request but does not answer it.
-    Interim(String),
-    /// The answer.
-    Final(String),
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -104,10 +91,11 @@ async fn endpoint(
     headers: HeaderMap,
     body: String,
 ) -> Response {
-    if let Some(origin) = headers.get(header::ORIGIN)
-        && !is_local(origin.to_str().unwrap_or(""))
-    {
-        return plain(StatusCode::FORBIDDEN, "this origin is not allowed");
+    if let Some(refused) = server.foreign(&headers) {
+        return refused;
+    }
+    if !headers::version_is_readable(&headers) {
+        return refuse(StatusCode::BAD_REQUEST, None, -32600, "the MCP-Protocol-Version is not a version");
     }
     match method {
         Method::POST => post(&server, &headers, body).await,
@@ -117,53 +105,90 @@ async fn endpoint(
     }
 }
 
-/// Pages of other hosts must not reach a server on loopback (DNS rebinding).
-fn is_local(origin: &str) -> bool {
-    let host = origin.split_once("://").map_or(origin, |(_, host)| host);
-    let host = host.rsplit_once(':').map_or(host, |(name, port)| {
-        if port.bytes().all(|byte| byte.is_ascii_digit()) { name } else { host }
-    });
-    matches!(host, "localhost" | "127.0.0.1" | "[::1]")
-}
-
 fn plain(status: StatusCode, text: &str) -> Response {
     (status, text.to_owned()).into_response()
 }
 
+fn json(status: StatusCode, text: String) -> Response {
+    (status, [(header::CONTENT_TYPE, "application/json")], text).into_response()
+}
+
+fn refuse(status: StatusCode, id: Option<&RawJson>, code: i64, reason: &str) -> Response {
+    json(status, error_body(id, code, reason))
+}
+
 async fn post(server: &Arc<Server>, headers: &HeaderMap, body: String) -> Response {
-    let is_batch = message::batch(&body).is_some();
-    let (method, id, modern) = match View::parse(&body) {
-        Ok(view) => {
-            (view.method.as_deref().map(str::to_owned), view.id.map(RawJson::from_raw), is_modern(&view))
+    let accepted = accepted(headers);
+    if !accepted.json && !accepted.events {
+        let reason = "Not Acceptable: application/json or text/event-stream is what there is";
+        return refuse(StatusCode::NOT_ACCEPTABLE, None, -32000, reason);
+    }
+    let named_session = headers.get(headers::SESSION).and_then(|value| value.to_str().ok());
+    let session = named_session.and_then(|name| lock(&server.sessions).get(name).map(Arc::clone));
+    if message::batch(&body).is_some() {
+        return match session {
+            Some(client) if client.has_batches() => batch(server, &client, headers, body).await,
+            Some(_) => {
+                let reason = "Invalid Request: batches are not supported by this protocol version";
+                refuse(StatusCode::BAD_REQUEST, None, -32600, reason)
+            }
+            None => missing_session(named_session, None),
+        };
+    }
+    let view = match View::parse(&body) {
+        Ok(view) => view,
+        Err(error) => {
+            let (code, reason) = match error.classify() {
+                serde_json::error::Category::Data => (-32600, "Invalid Request"),
+                _ => (-32700, "Parse error"),
+            };
+            if let Some(client) = session {
+                // The trace says so.
+                server.hub.input(Input::FromClient { connection: client.connection, message: body });
+            }
+            return refuse(StatusCode::BAD_REQUEST, None, code, reason);
         }
-        Err(_) => (None, None, false),
     };
-    let named = headers.get(SESSION_HEADER).and_then(|value| value.to_str().ok());
-    if method.as_deref() == Some("initialize") && named.is_none() {
+    let id = view.id.filter(|_| view.method.is_some()).map(RawJson::from_raw);
+    if view.method.as_deref() == Some("initialize") && named_session.is_none() {
         let Some(name) = random_name() else {
             return plain(StatusCode::INTERNAL_SERVER_ERROR, "no random number could be had");
         };
-        let client = server.open();
+        let client = server.open(false);
         lock(&server.sessions).insert(name.clone(), Arc::clone(&client));
-        let mut response = exchange(server, &client, body, id, false).await;
+        let mut response = exchange(server, &client, headers, body, id, accepted).await;
         if let Ok(value) = name.parse() {
-            response.headers_mut().insert(SESSION_HEADER, value);
+            response.headers_mut().insert(headers::SESSION, value);
         }
         return response;
     }
-    let client = match named {
-        Some(name) => match lock(&server.sessions).get(name) {
-            Some(client) => Arc::clone(client),
-            None => return plain(StatusCode::NOT_FOUND, "no such session"),
-        },
-        None if modern || method.as_deref() == Some("server/discover") => server.stateless(),
-        None => return plain(StatusCode::BAD_REQUEST, "Mcp-Session-Id is missing"),
-    };
-    if is_batch {
-        return batch(server, &client, body).await;
+    if let Some(client) = session {
+        return exchange(server, &client, headers, body, id, accepted).await;
     }
-    let answered = id.filter(|_| method.is_some());
-    exchange(server, &client, body, answered, named.is_none()).await
+    let stateless =
+        named(view.params).protocol_version().is_some() || view.method.as_deref() == Some("server/discover");
+    if !stateless {
+        return missing_session(named_session, id.as_ref());
+    }
+    if !server.upstream.is_remote()
+        && named(view.params).protocol_version().is_some()
+        && let Some(reason) = headers::mismatch(headers, &view)
+    {
+        return json(StatusCode::BAD_REQUEST, headers::mismatch_body(id.as_ref(), &reason));
+    }
+    if view.method.as_deref() == Some("notifications/cancelled") {
+        // Its request has an id of ours; a client of this version closes the stream instead.
+        return StatusCode::ACCEPTED.into_response();
+    }
+    let client = server.stateless();
+    exchange(server, &client, headers, body, id, accepted).await
+}
+
+fn missing_session(named: Option<&str>, id: Option<&RawJson>) -> Response {
+    match named {
+        Some(_) => refuse(StatusCode::NOT_FOUND, id, -32001, "Session not found"),
+        None => refuse(StatusCode::BAD_REQUEST, id, -32000, "Bad Request: Mcp-Session-Id is missing"),
+    }
 }
 
 /// Sends a message in and answers with what comes out: an object where the answer comes first,
@@ -171,33 +196,93 @@ async fn post(server: &Arc<Server>, headers: &HeaderMap, body: String) -> Respon
 async fn exchange(
     server: &Arc<Server>,
     client: &Arc<Client>,
+    headers: &HeaderMap,
     body: String,
     id: Option<RawJson>,
-    shared: bool,
+    accepted: Accepted,
 ) -> Response {
+    let connection = client.connection;
+    let mut carried = server.carried(headers);
     let Some(id) = id else {
-        server.hub.input(Input::FromClient { connection: client.connection, message: body });
+        server.hub.input_with(Input::FromClient { connection, message: body }, carried);
         return StatusCode::ACCEPTED.into_response();
     };
-    let (mut answers, number, body) = client.expect(id, body, shared);
-    server.hub.input(Input::FromClient { connection: client.connection, message: body });
-    let guard = PostGuard { client: Arc::clone(client), number };
-    match answers.recv().await {
-        Some(Delivery::Final(text)) => ([(header::CONTENT_TYPE, "application/json")], text).into_response(),
-        Some(Delivery::Interim(first)) => {
-            let rest = UnboundedReceiverStream::new(answers).map(move |delivery| {
-                let _ = &guard;
-                let (Delivery::Interim(text) | Delivery::Final(text)) = delivery;
-                text
-            });
-            events(tokio_stream::once(first).chain(rest))
+    let tokens = !server.upstream.is_remote();
+    let Expected { mut answers, number, message, original } =
+        client.expect(id, body, accepted.events, tokens);
+    carried.original = original;
+    server.hub.input_with(Input::FromClient { connection, message }, carried);
+    let guard = PostGuard { hub: Arc::clone(&server.hub), client: Arc::clone(client), number };
+    let first = if accepted.events {
+        tokio::time::timeout(QUIET, answers.recv()).await
+    } else {
+        Ok(answers.recv().await)
+    };
+    let first = match first {
+        Ok(Some(Delivery::Final(text, refusal))) if accepted.json => {
+            let modern = client.shared && tokens;
+            let status = if modern { headers::modern_status(&text) } else { StatusCode::OK };
+            return with_refusal(json(status, text), refusal.as_deref());
         }
-        None => plain(StatusCode::SERVICE_UNAVAILABLE, "the server has ended"),
+        Ok(None) => return plain(StatusCode::SERVICE_UNAVAILABLE, "the server has ended"),
+        Ok(Some(first)) => Some(first),
+        Err(_) => None,
+    };
+    let resumable = client.make_resumable(number);
+    let mut ids = EventIds { number: (resumable != Resumable::No).then_some(number), last: 0 };
+    let primer = match resumable {
+        Resumable::Primed => ids.primer(),
+        _ => ":\n\n".to_owned(),
+    };
+    let first = first.and_then(Delivery::text).map(|text| ids.event(&text));
+    let rest = UnboundedReceiverStream::new(answers).filter_map(Delivery::text).map(move |text| {
+        let _ = &guard;
+        ids.event(&text)
+    });
+    events(tokio_stream::iter([Some(primer), first].into_iter().flatten()).chain(rest))
+}
+
+/// Numbers the events of one stream, so that a client can come back for the rest of it.
+struct EventIds {
+    /// The stream's, where it has ids.
+    number: Option<u64>,
+    last: usize,
+}
+
+impl EventIds {
+    /// An event with an id and nothing else.
+    fn primer(&self) -> String {
+        let number = self.number.unwrap_or_default();
+        format!("id: {number}/{}\nretry: {}\ndata: \n\n", self.last, COME_BACK.as_millis())
+    }
+
+    fn event(&mut self, message: &str) -> String {
+        self.last += 1;
+        let data = message.replace(['\n', '\r'], " ");
+        match self.number {
+            Some(number) => format!("id: {number}/{}\nevent: message\ndata: {data}\n\n", self.last),
+            None => format!("event: message\ndata: {data}\n\n"),
+        }
     }
 }
 
+/// The status that the upstream gave, where it speaks HTTP, too.
+fn with_refusal(mut response: Response, refusal: Option<&Refusal>) -> Response {
+    if let Some(refusal) = refusal {
+        if let Ok(status) = StatusCode::from_u16(refusal.status) {
+            *response.status_mut() = status;
+        }
+        if let Some(value) = &refusal.authenticate {
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, value.clone());
+        }
+    }
+    response
+}
+
 /// A batch (R9): the engine takes it apart, and its answers come back as one stream of events.
-async fn batch(server: &Arc<Server>, client: &Arc<Client>, body: String) -> Response {
+async fn batch(server: &Arc<Server>, client: &Arc<Client>, headers: &HeaderMap, body: String) -> Response {
+    let connection = client.connection;
+    let carried = server.carried(headers);
     let ids: Vec<RawJson> = message::batch(&body)
         .unwrap_or_default()
         .into_iter()
@@ -206,57 +291,81 @@ async fn batch(server: &Arc<Server>, client: &Arc<Client>, body: String) -> Resp
         })
         .collect();
     if ids.is_empty() {
-        server.hub.input(Input::FromClient { connection: client.connection, message: body });
+        server.hub.input_with(Input::FromClient { connection, message: body }, carried);
         return StatusCode::ACCEPTED.into_response();
     }
     let (sender, receiver) = mpsc::unbounded_channel();
     let mut guards = Vec::new();
     for id in ids {
-        let (mut answers, number, _) = client.expect(id, String::new(), false);
+        let Expected { mut answers, number, .. } = client.expect(id, String::new(), true, false);
         let sender = sender.clone();
-        guards.push(PostGuard { client: Arc::clone(client), number });
+        guards.push(PostGuard { hub: Arc::clone(&server.hub), client: Arc::clone(client), number });
         server.tasks.spawn(async move {
-            while let Some(Delivery::Interim(text) | Delivery::Final(text)) = answers.recv().await {
-                let _ = sender.send(text);
+            while let Some(delivery) = answers.recv().await {
+                let _ = delivery.text().map(|text| sender.send(text));
             }
         });
     }
     drop(sender);
-    server.hub.input(Input::FromClient { connection: client.connection, message: body });
-    events(UnboundedReceiverStream::new(receiver).map(move |text| {
+    server.hub.input_with(Input::FromClient { connection, message: body }, carried);
+    let mut ids = EventIds { number: None, last: 0 };
+    events(UnboundedReceiverStream::new(receiver).map(move |text: String| {
         let _ = &guards;
-        text
+        ids.event(&text)
     }))
 }
 
-fn events<S>(messages: S) -> Response
+/// Events, with a sign of life in long silences.
+fn events<S>(events: S) -> Response
 where
     S: tokio_stream::Stream<Item = String> + Send + 'static,
 {
-    let lines = messages.map(|message| {
-        let line = if message.contains(['\n', '\r']) { message.replace(['\n', '\r'], " ") } else { message };
-        Ok::<_, std::convert::Infallible>(format!("event: message\ndata: {line}\n\n"))
-    });
-    let headers = [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-cache")];
+    let lines = events
+        .timeout_repeating(tokio::time::interval(QUIET))
+        .map(|event| Ok::<_, std::convert::Infallible>(event.unwrap_or_else(|_| ":\n\n".to_owned())));
+    let headers = [
+        (header::CONTENT_TYPE, "text/event-stream"),
+        (header::CACHE_CONTROL, "no-cache"),
+        (axum::http::HeaderName::from_static("x-accel-buffering"), "no"),
+    ];
     (headers, Body::from_stream(lines)).into_response()
 }
 
 fn get(server: &Arc<Server>, headers: &HeaderMap) -> Response {
-    let Some(client) = server.named(headers) else {
+    if !headers.contains_key(headers::SESSION) {
         return plain(StatusCode::METHOD_NOT_ALLOWED, "a stream needs a session");
-    };
-    let (sender, receiver) = mpsc::unbounded_channel();
-    let mut mail = lock(&client.mail);
-    for message in mail.kept.drain(..) {
-        let _ = sender.send(message);
     }
-    mail.stream = Some(sender);
-    events(UnboundedReceiverStream::new(receiver))
+    let Some(client) = server.named(headers) else {
+        return missing_session(Some(""), None);
+    };
+    if !accepted(headers).events {
+        let reason = "Not Acceptable: text/event-stream is what there is";
+        return refuse(StatusCode::NOT_ACCEPTABLE, None, -32000, reason);
+    }
+    if let Some((number, after)) = last_event(headers) {
+        let Some(rest) = client.resume(number, after) else {
+            return refuse(StatusCode::NOT_FOUND, None, -32000, "this stream is no longer known");
+        };
+        let mut ids = EventIds { number: Some(number), last: after };
+        let rest = UnboundedReceiverStream::new(rest).filter_map(Delivery::text);
+        return events(rest.map(move |text| ids.event(&text)));
+    }
+    let mut ids = EventIds { number: None, last: 0 };
+    events(UnboundedReceiverStream::new(client.listen()).map(move |text| ids.event(&text)))
+}
+
+/// The stream that a client comes back for, and how many of its events it has.
+fn last_event(headers: &HeaderMap) -> Option<(u64, usize)> {
+    let (number, last) = headers.get("last-event-id")?.to_str().ok()?.split_once('/')?;
+    Some((number.parse().ok()?, last.parse().ok()?))
 }
 
 fn delete(server: &Arc<Server>, headers: &HeaderMap) -> Response {
+    if !headers.contains_key(headers::SESSION) {
+        return plain(StatusCode::METHOD_NOT_ALLOWED, "there is no session to end");
+    }
     let Some(client) = server.named(headers) else {
-        return plain(StatusCode::NOT_FOUND, "no such session");
+        return missing_session(Some(""), None);
     };
     client.closing.cancel();
     lock(&server.sessions).retain(|_, other| !Arc::ptr_eq(other, &client));
@@ -264,172 +373,79 @@ fn delete(server: &Arc<Server>, headers: &HeaderMap) -> Response {
 }
 
 impl Server {
+    /// Pages of other hosts must not reach a server on loopback (DNS rebinding).
+    fn foreign(&self, headers: &HeaderMap) -> Option<Response> {
+        if self.local && !headers::host_is_local(headers) {
+            return Some(refuse(StatusCode::FORBIDDEN, None, -32000, "this Host is not allowed"));
+        }
+        let origin = headers.get(header::ORIGIN)?.to_str().unwrap_or("");
+        let own = headers.get(header::HOST).and_then(|host| host.to_str().ok()).filter(|_| !self.local);
+        let same = origin.split_once("://").is_some_and(|(_, host)| Some(host) == own);
+        (!headers::is_local(origin) && !same)
+            .then(|| refuse(StatusCode::FORBIDDEN, None, -32000, "this Origin is not allowed"))
+    }
+
+    fn carried(&self, headers: &HeaderMap) -> Carried {
+        let headers = self.upstream.is_remote().then(|| Arc::new(headers::forwarded(headers)));
+        Carried { headers, ..Carried::default() }
+    }
+
     fn named(&self, headers: &HeaderMap) -> Option<Arc<Client>> {
-        let name = headers.get(SESSION_HEADER)?.to_str().ok()?;
+        let name = headers.get(headers::SESSION)?.to_str().ok()?;
         lock(&self.sessions).get(name).map(Arc::clone)
     }
 
     fn stateless(self: &Arc<Server>) -> Arc<Client> {
         let mut stateless = lock(&self.stateless);
-        Arc::clone(stateless.get_or_insert_with(|| self.open()))
+        Arc::clone(stateless.get_or_insert_with(|| self.open(true)))
     }
 
     /// A new client with its upstream, and the task that hands out its messages.
-    fn open(self: &Arc<Server>) -> Arc<Client> {
+    fn open(self: &Arc<Server>, shared: bool) -> Arc<Client> {
         let (connection, mut messages) = self.hub.connect("http");
-        let client = Arc::new(Client {
-            connection,
-            closing: self.ending.child_token(),
-            mail: Mutex::new(Mail::default()),
-        });
+        let client = Arc::new(Client::new(connection, self.ending.child_token(), shared));
         let upstream = start_upstream(&self.hub, &self.upstream, connection, &self.ending);
         let (hub, handed) = (Arc::clone(&self.hub), Arc::clone(&client));
         self.tasks.spawn(async move {
-            loop {
-                tokio::select! {
-                    message = messages.recv() => match message {
-                        Some(message) => handed.deliver(message),
-                        None => break,
-                    },
-                    () = handed.closing.cancelled() => break,
+            let ended = async {
+                handed.closing.cancelled().await;
+                hub.input(Input::ClientDisconnected { connection });
+                wait_for_answers(&hub, connection).await;
+                hub.detach_upstream(connection);
+                upstream.await.unwrap_or(());
+                hub.detach_client(connection);
+            };
+            let delivering = async {
+                while let Some(message) = messages.recv().await {
+                    handed.deliver(message);
                 }
-            }
-            hub.input(Input::ClientDisconnected { connection });
-            wait_for_answers(&hub, connection).await;
-            hub.detach_upstream(connection);
-            upstream.await.unwrap_or(());
-            hub.detach_client(connection);
-            *lock(&handed.mail) = Mail::default();
+            };
+            tokio::join!(ended, delivering);
+            handed.close();
         });
         client
     }
 }
 
-impl Client {
-    /// Registers a request: where its answers come out, its number, and its text with the id that
-    /// travels upstream.
-    fn expect(
-        &self,
-        id: RawJson,
-        body: String,
-        shared: bool,
-    ) -> (mpsc::UnboundedReceiver<Delivery>, u64, String) {
-        let (sender, receiver) = mpsc::unbounded_channel();
-        let progress_token = progress_token(&body);
-        let mut mail = lock(&self.mail);
-        mail.last_post += 1;
-        let number = mail.last_post;
-        let (travelling, original, body) = match replaced_id(&body, number).filter(|_| shared) {
-            Some(replaced) => (number.to_string(), Some(id), replaced),
-            None => (key(id.get()), None, body),
-        };
-        let post = Post { id: travelling, original, progress_token, answers: sender };
-        mail.posts.insert(number, post);
-        (receiver, number, body)
-    }
-
-    fn deliver(&self, message: String) {
-        let mut mail = lock(&self.mail);
-        let Ok(view) = View::parse(&message) else { return };
-        if view.method.is_none()
-            && let Some(id) = view.id
-        {
-            let id = key(id.get());
-            let found = mail.posts.iter().find(|(_, post)| post.id == id).map(|(number, _)| *number);
-            let Some(post) = found.and_then(|number| mail.posts.remove(&number)) else { return };
-            let text = match &post.original {
-                Some(original) => with_id(&message, original.get()).unwrap_or(message),
-                None => message,
-            };
-            let _ = post.answers.send(Delivery::Final(text));
-            return;
-        }
-        let token = notified_token(&view);
-        let of_token = token
-            .and_then(|token| mail.posts.values().find(|post| post.progress_token.as_ref() == Some(&token)));
-        let mut message = message;
-        if of_token.is_none()
-            && let Some(stream) = &mail.stream
-        {
-            match stream.send(message) {
-                Ok(()) => return,
-                // The client closed its stream; the message finds another way.
-                Err(unsent) => message = unsent.0,
-            }
-        }
-        match of_token.or_else(|| mail.posts.values().next()) {
-            Some(post) => {
-                let _ = post.answers.send(Delivery::Interim(message));
-            }
-            None => mail.kept.push(message),
-        }
-    }
-}
-
-/// Forgets a request whose HTTP answer is finished or was given up by the client.
+/// Forgets a request whose HTTP answer is finished or was given up by the client. Without a
+/// session (MCP 2026-07-28) giving up is how a client cancels.
 struct PostGuard {
+    hub: Arc<Hub>,
     client: Arc<Client>,
     number: u64,
 }
 
 impl Drop for PostGuard {
     fn drop(&mut self) {
-        lock(&self.client.mail).posts.remove(&self.number);
+        if let Some(id) = self.client.forget(self.number)
+            && self.client.shared
+        {
+            let message = format!(
+                r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id},"reason":"the client closed the stream"}}}}"#
+            );
+            self.hub.input(Input::FromClient { connection: self.client.connection, message });
+        }
     }
-}
-
-fn key(id: &str) -> String {
-    crate::domain::json::canonical(id)
-}
-
-/// MCP 2026-07-28 names its version in every request.
-fn is_modern(view: &View<'_>) -> bool {
-    let meta =
-        view.params.and_then(|params| serde_json::from_str::<message::MetaParams<'_>>(params.get()).ok());
-    meta.and_then(|params| params.meta).is_some_and(|meta| meta.protocol_version.is_some())
-}
-
-/// The text with the value of its `id` replaced, and nothing else touched.
-fn with_id(message: &str, id: &str) -> Option<String> {
-    let view = View::parse(message).ok()?;
-    let old = view.id?.get();
-    let start = (old.as_ptr() as usize).checked_sub(message.as_ptr() as usize)?;
-    let mut text = String::with_capacity(message.len() + id.len());
-    text.push_str(message.get(..start)?);
-    text.push_str(id);
-    text.push_str(message.get(start + old.len()..)?);
-    Some(text)
-}
-
-fn replaced_id(message: &str, number: u64) -> Option<String> {
-    with_id(message, &number.to_string())
-}
-
-#[derive(Deserialize)]
-struct ProgressParams<'a> {
-    #[serde(borrow, default, rename = "progressToken")]
-    progress_token: Option<&'a RawValue>,
-    #[serde(borrow, default, rename = "_meta")]
-    meta: Option<ProgressMeta<'a>>,
-}
-
-#[derive(Deserialize)]
-struct ProgressMeta<'a> {
-    #[serde(borrow, default, rename = "progressToken")]
-    progress_token: Option<&'a RawValue>,
-}
-
-/// The token by which a request asked for progress.
-fn progress_token(message: &str) -> Option<String> {
-    let view = View::parse(message).ok()?;
-    let params: ProgressParams<'_> = serde_json::from_str(view.params?.get()).ok()?;
-    params.meta?.progress_token.map(|token| key(token.get()))
-}
-
-/// The token that a progress notification is about.
-fn notified_token(view: &View<'_>) -> Option<String> {
-    let params: ProgressParams<'_> = serde_json::from_str(view.params?.get()).ok()?;
-    params.progress_token.map(|token| key(token.get()))
 }
 
 /// 128 random bits, in hexadecimal.
@@ -437,31 +453,4 @@ fn random_name() -> Option<String> {
     let mut bytes = [0_u8; 16];
     getrandom::fill(&mut bytes).ok()?;
     Some(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_id_is_replaced_and_nothing_else() {
-        let message = r#"{"params": {"id": 1, "n": 1e400}, "id" : "a\u0062", "jsonrpc":"2.0"}"#;
-        assert_eq!(
-            with_id(message, "7").unwrap(),
-            r#"{"params": {"id": 1, "n": 1e400}, "id" : 7, "jsonrpc":"2.0"}"#
-        );
-        assert_eq!(with_id(r#"{"method":"ping"}"#, "7"), None);
-    }
-
-    #[test]
-    fn only_pages_of_this_machine_come_in() {
-        for origin in ["http://localhost", "http://localhost:3000", "http://127.0.0.1:1", "http://[::1]:80"] {
-            assert!(is_local(origin), "{origin}");
-        }
-        for origin in
-            ["http://example.com", "http://localhost.example.com", "null", "http://127.0.0.1.evil.net:80"]
-        {
-            assert!(!is_local(origin), "{origin}");
-        }
-    }
 }

@@ -1,11 +1,12 @@
 //! Where the wires of one run meet: inputs go through the engine one by one, what happened goes
 //! into the trace, and messages go out in the order in which the engine gave them.
 
-use super::engine::{Action, Engine, Input};
+use super::engine::{Action, Engine, Input, Question, audit_answer};
 use crate::domain::{ConnectionId, Micros, ToolInfo};
 use crate::trace::{Encoder, Event, Record};
+use axum::http::HeaderMap;
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 use tokio::sync::{Notify, mpsc};
 
@@ -23,6 +24,49 @@ pub trait Sink: Send {
     /// # Errors
     /// As [`Sink::put`].
     fn flush(&mut self) -> std::io::Result<()>;
+
+    /// What is to be said of the run by now; asked only where the engine offers the tools for it.
+    fn tell(&mut self, _question: Question) -> String {
+        String::new()
+    }
+}
+
+/// A message on its way out, and what of its way in is not in its text.
+#[derive(Debug)]
+pub(super) struct Outgoing {
+    pub message: String,
+    pub carried: Carried,
+}
+
+/// What HTTP says beside a message. It goes along with every message that the engine passes on
+/// because of it, so that two sides that both speak HTTP see what they would see without a proxy.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Carried {
+    /// Upstream only: the headers with which the client sent it.
+    pub headers: Option<Arc<HeaderMap>>,
+    /// Upstream only: its text before its id was replaced.
+    pub original: Option<Arc<str>>,
+    /// To the client only: the stream on which it came, where the upstream speaks HTTP.
+    pub stream: Option<Stream>,
+    /// To the client only: the status with which the upstream answered, where it was an error.
+    pub refusal: Option<Arc<Refusal>>,
+}
+
+/// A stream of an upstream that speaks HTTP.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Stream {
+    /// The answer to the request with this id, in its canonical form.
+    Of(String),
+    /// The one that was opened with GET.
+    Own,
+}
+
+/// An answer of an upstream that was no success for HTTP.
+#[derive(Debug)]
+pub(super) struct Refusal {
+    pub status: u16,
+    /// Where it asks for authorization: how.
+    pub authenticate: Option<axum::http::HeaderValue>,
 }
 
 /// The meeting point. Shared by all tasks of a run.
@@ -41,8 +85,8 @@ struct State {
     engine: Engine,
     encoder: Encoder,
     sink: Box<dyn Sink>,
-    clients: HashMap<ConnectionId, mpsc::UnboundedSender<String>>,
-    upstreams: HashMap<ConnectionId, mpsc::UnboundedSender<String>>,
+    clients: HashMap<ConnectionId, mpsc::UnboundedSender<Outgoing>>,
+    upstreams: HashMap<ConnectionId, mpsc::UnboundedSender<Outgoing>>,
     last_connection: u32,
     failure: Option<std::io::Error>,
     closed: bool,
@@ -83,7 +127,10 @@ impl Hub {
     }
 
     /// A number for a new connection, and where its messages come out.
-    pub(super) fn connect(&self, transport: &'static str) -> (ConnectionId, mpsc::UnboundedReceiver<String>) {
+    pub(super) fn connect(
+        &self,
+        transport: &'static str,
+    ) -> (ConnectionId, mpsc::UnboundedReceiver<Outgoing>) {
         let (sender, receiver) = mpsc::unbounded_channel();
         let connection = {
             let mut state = self.lock();
@@ -97,7 +144,7 @@ impl Hub {
     }
 
     /// Where the messages for the upstream of a connection come out.
-    pub(super) fn attach_upstream(&self, connection: ConnectionId) -> mpsc::UnboundedReceiver<String> {
+    pub(super) fn attach_upstream(&self, connection: ConnectionId) -> mpsc::UnboundedReceiver<Outgoing> {
         let (sender, receiver) = mpsc::unbounded_channel();
         self.lock().upstreams.insert(connection, sender);
         receiver
@@ -113,14 +160,27 @@ impl Hub {
         self.lock().upstreams.remove(&connection);
     }
 
+    /// Whether [`Hub::detach_upstream`] was called: the upstream is meant to end.
+    pub(super) fn is_detached(&self, connection: ConnectionId) -> bool {
+        !self.lock().upstreams.contains_key(&connection)
+    }
+
     /// Takes an input through the engine and does what the engine says.
     pub fn input(&self, input: Input) {
+        self.input_with(input, Carried::default());
+    }
+
+    /// The same for a message that carries something beside its text.
+    pub(super) fn input_with(&self, input: Input, carried: Carried) {
         let now = self.now();
         let mut state = self.lock();
         let due = state.engine.next_deadline();
-        let answer = matches!(input, Input::FromUpstream { .. } | Input::UpstreamEnded { .. });
+        let answer = matches!(
+            input,
+            Input::FromUpstream { .. } | Input::UpstreamEnded { .. } | Input::RequestLost { .. }
+        );
         let actions = state.engine.handle(input, now);
-        state.carry_out(actions, now);
+        state.carry_out(actions, now, &carried);
         let due_changed = due != state.engine.next_deadline();
         let failed = state.failure.is_some();
         drop(state);
@@ -135,18 +195,26 @@ impl Hub {
         }
     }
 
+    /// Says to a client that speaks HTTP that its request is being answered with a stream.
+    pub(super) fn begun(&self, connection: ConnectionId, stream: Stream) {
+        let carried = Carried { stream: Some(stream), ..Carried::default() };
+        let state = self.lock();
+        let client = state.clients.get(&connection);
+        let _ = client.map(|client| client.send(Outgoing { message: String::new(), carried }));
+    }
+
     /// Makes tools known before a client comes.
     pub fn know_tools(&self, tools: Vec<ToolInfo>) {
         let now = self.now();
         let mut state = self.lock();
         let action = state.engine.know_tools(tools);
-        state.carry_out(vec![action], now);
+        state.carry_out(vec![action], now, &Carried::default());
     }
 
     /// Puts an event that does not come from a wire into the trace.
     pub fn record(&self, event: Event) {
         let now = self.now();
-        self.lock().carry_out(vec![Action::Record(event)], now);
+        self.lock().carry_out(vec![Action::Record(event)], now, &Carried::default());
     }
 
     /// When the engine wants to be woken.
@@ -187,7 +255,7 @@ impl Hub {
 }
 
 impl State {
-    fn carry_out(&mut self, actions: Vec<Action>, now: Micros) {
+    fn carry_out(&mut self, actions: Vec<Action>, now: Micros, carried: &Carried) {
         if self.closed || self.failure.is_some() {
             return;
         }
@@ -215,13 +283,24 @@ impl State {
             // A receiver that is gone belongs to a connection that has ended.
             match message {
                 Action::ToClient { connection, message } => {
-                    let _ = self.clients.get(&connection).map(|client| client.send(message));
+                    self.send_to_client(connection, Outgoing { message, carried: carried.clone() });
                 }
                 Action::ToUpstream { connection, message } => {
-                    let _ = self.upstreams.get(&connection).map(|upstream| upstream.send(message));
+                    let _ = self
+                        .upstreams
+                        .get(&connection)
+                        .map(|upstream| upstream.send(Outgoing { message, carried: carried.clone() }));
+                }
+                Action::Tell { connection, id, question, modern } => {
+                    let message = audit_answer(&id, &self.sink.tell(question), modern);
+                    self.send_to_client(connection, Outgoing { message, carried: carried.clone() });
                 }
                 Action::Record(_) => {}
             }
         }
+    }
+
+    fn send_to_client(&self, connection: ConnectionId, outgoing: Outgoing) {
+        let _ = self.clients.get(&connection).map(|client| client.send(outgoing));
     }
 }

@@ -1,5 +1,6 @@
 //! Messages as lines: the framing of MCP over stdio.
 
+use super::hub::Outgoing;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
 
@@ -47,9 +48,9 @@ pub(super) async fn next<R: AsyncBufRead + Unpin>(reader: &mut R) -> Line {
 /// Writes every message of a queue as a line, until the queue ends or the other side does.
 pub(super) async fn write_all<W: AsyncWrite + Unpin>(
     mut writer: W,
-    queue: &mut mpsc::UnboundedReceiver<String>,
+    queue: &mut mpsc::UnboundedReceiver<Outgoing>,
 ) -> std::io::Result<()> {
-    while let Some(message) = queue.recv().await {
+    while let Some(Outgoing { message, .. }) = queue.recv().await {
         // A JSON text from HTTP may hold line breaks, which are white space there.
         let mut line =
             if message.contains(['\n', '\r']) { message.replace(['\n', '\r'], " ") } else { message };

@@ -87,8 +87,10 @@ pub(super) struct CallResult<'a> {
 /// The result of `tools/list`.
 #[derive(Debug, Deserialize)]
 pub(super) struct ToolsResult<'a> {
-    #[serde(borrow, default)]
-    pub tools: Vec<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    pub tools: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "nextCursor", deserialize_with = "present")]
+    pub next_cursor: Option<&'a RawValue>,
 }
 
 impl<'a> View<'a> {

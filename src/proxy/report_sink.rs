@@ -1,10 +1,10 @@
 //! The report file (R1–R7): true at every moment, whole at every moment.
 
-use crate::judge::Judge;
-use crate::judge::report_file::{ReportFile as Content, Status};
-use crate::trace::{Event, Record};
+use crate::judge::live::LiveReport;
+use crate::judge::report_file::ReportFile as Content;
+use crate::trace::Record;
 use std::fs::{File, OpenOptions};
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, IoSlice, Write};
 use std::path::{Path, PathBuf};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -46,7 +46,7 @@ impl ReportFile {
     /// # Errors
     /// Where the file cannot be written.
     pub fn starting(&self) -> std::io::Result<()> {
-        self.write(&bytes(&Content::starting(VERSION))?)
+        self.write(&[&bytes(&Content::starting(VERSION))?])
     }
 
     /// Says that the start failed (R5).
@@ -54,11 +54,11 @@ impl ReportFile {
     /// # Errors
     /// Where the file cannot be written.
     pub fn failed(&self, reason: &str) -> std::io::Result<()> {
-        self.write(&bytes(&Content::failed(VERSION, reason))?)
+        self.write(&[&bytes(&Content::failed(VERSION, reason))?])
     }
 
     /// Replaces the file: written beside it under a random name, then renamed (R4).
-    fn write(&self, bytes: &[u8]) -> std::io::Result<()> {
+    fn write(&self, pieces: &[&[u8]]) -> std::io::Result<()> {
         match std::fs::symlink_metadata(&self.path) {
             Ok(found) if !found.is_file() => {
                 return Err(std::io::Error::new(ErrorKind::InvalidInput, "it is no regular file any more"));
@@ -66,7 +66,7 @@ impl ReportFile {
             _ => {}
         }
         let (temporary, mut file) = self.temporary()?;
-        let written = file.write_all(bytes).and_then(|()| std::fs::rename(&temporary, &self.path));
+        let written = write_pieces(&mut file, pieces).and_then(|()| std::fs::rename(&temporary, &self.path));
         if written.is_err() {
             let _ = std::fs::remove_file(&temporary);
         }
@@ -85,6 +85,22 @@ impl ReportFile {
     }
 }
 
+/// In as few system calls as it takes.
+fn write_pieces(file: &mut File, pieces: &[&[u8]]) -> std::io::Result<()> {
+    let mut slices: Vec<IoSlice<'_>> = pieces.iter().map(|piece| IoSlice::new(piece)).collect();
+    let mut rest = slices.as_mut_slice();
+    IoSlice::advance_slices(&mut rest, 0);
+    while !rest.is_empty() {
+        match file.write_vectored(rest) {
+            Ok(0) => return Err(ErrorKind::WriteZero.into()),
+            Ok(written) => IoSlice::advance_slices(&mut rest, written),
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
 /// Follows symbolic links by hand: the last one may point to a file that does not exist yet.
 fn target(path: &Path) -> std::io::Result<PathBuf> {
     let mut path = std::path::absolute(path)?;
@@ -101,31 +117,40 @@ fn target(path: &Path) -> std::io::Result<PathBuf> {
     Err(std::io::Error::new(ErrorKind::InvalidInput, "too many symbolic links"))
 }
 
-/// Judges while the run goes on, and keeps the file up to date.
+/// Judges while the run goes on, and keeps the file up to date, where one is wanted.
 pub(super) struct ReportSink {
-    judge: Judge,
-    file: ReportFile,
+    report: LiveReport,
+    file: Option<ReportFile>,
     stale: bool,
-    status: Status,
 }
 
 impl ReportSink {
-    pub fn new(file: ReportFile) -> ReportSink {
-        ReportSink { judge: Judge::new(), file, stale: false, status: Status::Running }
+    pub fn new(file: Option<ReportFile>) -> ReportSink {
+        ReportSink { report: LiveReport::new(VERSION), file, stale: false }
     }
 
     pub fn put(&mut self, record: &Record) {
-        self.judge.observe(record);
-        if matches!(record.event, Event::Closed { .. }) {
-            self.status = Status::Finished;
-        }
+        self.report.observe(record);
         self.stale = true;
     }
 
+    pub fn content(&self) -> Content {
+        self.report.file()
+    }
+
     pub fn bring_up_to_date(&mut self) -> std::io::Result<()> {
+        let Some(file) = &self.file else { return Ok(()) };
         if !std::mem::take(&mut self.stale) {
             return Ok(());
         }
-        self.file.write(&bytes(&Content::of(&self.judge.judgement(), self.status, VERSION))?)
+        file.write(&self.report.pieces().map_err(std::io::Error::other)?)
+    }
+
+    /// The file of a run that is over is for people too.
+    pub fn finish(&mut self) -> std::io::Result<()> {
+        match &self.file {
+            Some(file) => file.write(&[&bytes(&self.report.file())?]),
+            None => Ok(()),
+        }
     }
 }

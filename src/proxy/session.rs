@@ -2,11 +2,12 @@
 //! connection of a client, the clock that fires deadlines.
 
 use super::engine::Input;
+use super::http::{Serving, serve};
 use super::hub::Hub;
 use super::lines::{self, Line};
 use crate::domain::ConnectionId;
 use crate::trace::{Event, LogKind};
-use crate::upstream::{Ended, Launch, LaunchError, Running, launch};
+use crate::upstream::{Ended, Launch, LaunchError, Running, Target, launch};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -45,12 +46,12 @@ impl Session {
     /// Where the upstream cannot be started, or no port is to be had.
     pub async fn start(
         hub: Hub,
-        upstream: Launch,
+        upstream: impl Into<Target>,
         front: Front,
         token: String,
     ) -> Result<Session, SessionError> {
         let hub = Arc::new(hub);
-        let upstream = Arc::new(UpstreamSource::new(upstream)?);
+        let upstream = Arc::new(UpstreamSource::new(upstream.into())?);
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.map_err(SessionError::Listen)?;
         let local = listener.local_addr().map_err(SessionError::Listen)?;
         let session = Session {
@@ -63,7 +64,15 @@ impl Session {
         session.tasks.spawn(deadlines(Arc::clone(&session.hub), session.ending.clone()));
         match front {
             Front::Stdio => session.accept_stdio(listener, token),
-            Front::Http => super::http::serve(&session, listener, token),
+            Front::Http => {
+                let serving = Serving {
+                    hub: Arc::clone(&session.hub),
+                    upstream: Arc::clone(&session.upstream),
+                    ending: session.ending.clone(),
+                    tasks: session.tasks.clone(),
+                };
+                serve(serving, listener, &format!("/{token}/mcp"));
+            }
         }
         Ok(session)
     }
@@ -249,8 +258,13 @@ pub(super) fn start_upstream(
     let ending = ending.clone();
     let source = Arc::clone(source);
     tokio::spawn(async move {
-        let command = source.launch.command.argv.clone();
-        let mut running = match source.take().await {
+        let launch = match &source.target {
+            Target::Url(remote) => {
+                return super::remote::relay(hub, remote.clone(), connection, queue, ending).await;
+            }
+            Target::Command(launch) => launch,
+        };
+        let mut running = match source.take(launch).await {
             Ok(running) => running,
             Err(error) => {
                 let (how, stderr) = (error.to_string(), String::new());
@@ -258,6 +272,7 @@ pub(super) fn start_upstream(
                 return;
             }
         };
+        let command = launch.command.argv.clone();
         hub.input(Input::UpstreamStarted { connection, command, pid: running.pid() });
         let (Some(stdin), Some(stdout)) = (running.take_stdin(), running.take_stdout()) else { return };
         // Writing ends when the queue does, which closes the upstream's stdin.
@@ -277,6 +292,8 @@ pub(super) fn start_upstream(
             },
             () = async { ending.cancelled().await; wait_for_answers(&hub, connection).await } => true,
         };
+        // It may see the end of its stdin, and end, before we see that we have closed it.
+        let expected = expected || ending.is_cancelled() || hub.is_detached(connection);
         writing.abort();
         let Ended { how, stderr } = running.end().await;
         // What it wrote before its end still counts.
@@ -300,7 +317,7 @@ async fn read_upstream<R: AsyncRead + Unpin>(hub: Arc<Hub>, connection: Connecti
 
 /// Starts upstream processes: the first at once, one more for every further connection.
 pub(super) struct UpstreamSource {
-    pub(super) launch: Launch,
+    target: Target,
     /// Asks for the first process; gone once somebody asked.
     first: Mutex<Option<oneshot::Sender<oneshot::Sender<Running>>>>,
     /// Says that the first process ended while nobody had asked for it.
@@ -308,8 +325,11 @@ pub(super) struct UpstreamSource {
 }
 
 impl UpstreamSource {
-    pub(super) fn new(command: Launch) -> Result<UpstreamSource, LaunchError> {
-        let mut running = launch(&command)?;
+    pub(super) fn new(target: Target) -> Result<UpstreamSource, LaunchError> {
+        let Target::Command(command) = &target else {
+            return Ok(UpstreamSource { target, first: Mutex::default(), first_ended: Mutex::default() });
+        };
+        let mut running = launch(command)?;
         let (asking, asked) = oneshot::channel::<oneshot::Sender<Running>>();
         let (ending, ended) = oneshot::channel();
         tokio::spawn(async move {
@@ -323,7 +343,12 @@ impl UpstreamSource {
             }
         });
         let (first, first_ended) = (Mutex::new(Some(asking)), Mutex::new(Some(ended)));
-        Ok(UpstreamSource { launch: command, first, first_ended })
+        Ok(UpstreamSource { target, first, first_ended })
+    }
+
+    /// It speaks Streamable HTTP.
+    pub(super) fn is_remote(&self) -> bool {
+        matches!(self.target, Target::Url(_))
     }
 
     async fn take_first(&self) -> Option<Running> {
@@ -333,10 +358,10 @@ impl UpstreamSource {
         receiver.await.ok()
     }
 
-    async fn take(&self) -> Result<Running, LaunchError> {
+    async fn take(&self, command: &Launch) -> Result<Running, LaunchError> {
         match self.take_first().await {
             Some(running) => Ok(running),
-            None => launch(&self.launch),
+            None => launch(command),
         }
     }
 

@@ -1,24 +1,32 @@
 //! `nochmal proxy`: the proxy in front of one upstream, for one client on stdin and stdout.
 
-use super::engine::{Engine, Settings};
+use super::engine::{Engine, Format, Question, Settings};
 use super::hub::{Hub, Sink};
+use super::listen;
 use super::report_sink::{ReportFile, ReportSink};
 use super::session::{UpstreamSource, deadlines, serve_lines};
 use crate::domain::classify::{Classifier, warning};
 use crate::domain::{RawJson, ToolInfo};
+use crate::judge::markdown;
+use crate::judge::report_file::ReportFile as Content;
 use crate::scenario::{self, Parameters};
 use crate::trace::{Event, Record, Started, TRACE_VERSION};
-use crate::upstream::{Launch, LaunchError, ProbeError, list_tools};
+use crate::upstream::{LaunchError, ProbeError, Target, list_tools};
 use std::fs::File;
 use std::io::Write;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::BufReader;
+use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 /// How long the upstream may take to list its tools before the agent comes.
 const PROBE_LIMIT: Duration = Duration::from_secs(60);
+
+/// After so long people want to know what is being waited for.
+const PROBE_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Whether the agent sees the tools that read the report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +41,9 @@ pub enum AuditTools {
 #[derive(Debug)]
 pub struct Config {
     /// The upstream.
-    pub upstream: Launch,
+    pub upstream: Target,
+    /// Where Streamable HTTP is spoken; the client is on stdin and stdout where absent.
+    pub listen: Option<SocketAddr>,
     /// The scenario's id, [`scenario::NONE`] or [`scenario::CHAOS`].
     pub scenario: String,
     /// What it is told.
@@ -75,6 +85,14 @@ pub enum StandaloneError {
         /// Why.
         source: std::io::Error,
     },
+    /// The address to listen at.
+    #[error("{address} cannot be listened at: {source}")]
+    Listen {
+        /// Which.
+        address: SocketAddr,
+        /// Why.
+        source: std::io::Error,
+    },
     /// The upstream does not start.
     #[error(transparent)]
     Upstream(#[from] LaunchError),
@@ -84,6 +102,9 @@ pub enum StandaloneError {
     /// Tools that both flags name (C2).
     #[error("{}", .0.join("\n"))]
     Conflicts(Vec<String>),
+    /// A signal came before the upstream had listed its tools.
+    #[error("a signal ended the proxy before the upstream had listed its tools")]
+    Interrupted,
     /// Report or trace could no longer be written while the proxy ran (R4).
     #[error(
         "report or trace can no longer be written, so nothing more is answered: do not use the verdict in it"
@@ -132,17 +153,37 @@ async fn serve(
 ) -> Result<(), StandaloneError> {
     let classifier =
         Classifier::new(config.write_tools.clone(), config.read_tools.clone(), config.key_fields.clone());
-    let tools = if config.probe { probe(config, &classifier).await? } else { Vec::new() };
+    let listener = match config.listen {
+        Some(address) => Some(
+            TcpListener::bind(address).await.map_err(|source| StandaloneError::Listen { address, source })?,
+        ),
+        None => None,
+    };
+    let tools = match config.probe {
+        true => tokio::select! {
+            tools = probe(config, &classifier) => tools?,
+            () = ending.cancelled() => return Err(StandaloneError::Interrupted),
+        },
+        false => Vec::new(),
+    };
     let upstream = Arc::new(UpstreamSource::new(config.upstream.clone())?);
     let hub = Arc::new(hub(config, classifier, tools, report)?);
     let ticking = tokio::spawn(deadlines(Arc::clone(&hub), ending.child_token()));
-    let client = serve_lines(
-        Arc::clone(&hub),
-        Arc::clone(&upstream),
-        ending.clone(),
-        BufReader::with_capacity(64 * 1024, tokio::io::stdin()),
-        tokio::io::stdout(),
-    );
+    let client = async {
+        let (hub, upstream, ending) = (Arc::clone(&hub), Arc::clone(&upstream), ending.clone());
+        match listener {
+            Some(listener) => {
+                if let Ok(address) = listener.local_addr() {
+                    say(&format!("[nochmal] listening on {}\n", listen::url(address)));
+                }
+                listen::serve_http(hub, upstream, ending, listener).await;
+            }
+            None => {
+                let stdin = BufReader::with_capacity(64 * 1024, tokio::io::stdin());
+                serve_lines(hub, upstream, ending, stdin, tokio::io::stdout()).await;
+            }
+        }
+    };
     let broken = tokio::select! {
         () = client => false,
         () = hub.broken.notified() => true,
@@ -154,7 +195,14 @@ async fn serve(
 }
 
 async fn probe(config: &Config, classifier: &Classifier) -> Result<Vec<ToolInfo>, StandaloneError> {
-    let listed: Vec<RawJson> = list_tools(&config.upstream, PROBE_LIMIT).await?;
+    let mut listing_tools = std::pin::pin!(list_tools(&config.upstream, PROBE_LIMIT));
+    let listed: Vec<RawJson> = tokio::select! {
+        listed = &mut listing_tools => listed?,
+        () = tokio::time::sleep(PROBE_PATIENCE) => {
+            say("[nochmal] still waiting for the upstream to list its tools\n");
+            listing_tools.await?
+        }
+    };
     let tools: Vec<ToolInfo> = listed.iter().filter_map(|tool| classifier.classify(tool.raw())).collect();
     let names: Vec<&str> = tools.iter().map(|tool| tool.tool.as_str()).collect();
     let conflicts = classifier.conflicts(&names);
@@ -206,8 +254,11 @@ fn hub(
         classify: Box::new(move |tool| classifier.classify(tool)),
         upstream_timeout: config.upstream_timeout,
     });
-    let sink: Box<dyn Sink> =
-        Box::new(StandaloneSink { report: report.map(ReportSink::new), trace, lines: String::new() });
+    let audited = config.audit_tools == AuditTools::On;
+    let engine = if audited { engine.with_audit_tools() } else { engine };
+    // Without a reader nobody judges.
+    let report = (audited || report.is_some()).then(|| ReportSink::new(report));
+    let sink: Box<dyn Sink> = Box::new(StandaloneSink { report, trace, lines: String::new(), closed: false });
     let hub = Hub::new(engine, sink);
     #[expect(clippy::disallowed_methods, reason = "a trace says when it was begun")]
     let started_at = jiff::Timestamp::now();
@@ -233,11 +284,12 @@ fn hub(
     Ok(hub)
 }
 
-/// Report and trace, where they are wanted.
+/// Judge and trace, where they are wanted.
 struct StandaloneSink {
     report: Option<ReportSink>,
     trace: Option<File>,
     lines: String,
+    closed: bool,
 }
 
 impl Sink for StandaloneSink {
@@ -248,6 +300,7 @@ impl Sink for StandaloneSink {
         if self.trace.is_some() {
             self.lines.push_str(line);
         }
+        self.closed |= matches!(record.event, Event::Closed { .. });
         Ok(())
     }
 
@@ -257,8 +310,33 @@ impl Sink for StandaloneSink {
             self.lines.clear();
         }
         match &mut self.report {
+            Some(report) if self.closed => report.finish(),
             Some(report) => report.bring_up_to_date(),
             None => Ok(()),
         }
     }
+
+    fn tell(&mut self, question: Question) -> String {
+        self.report.as_ref().map(|report| told(&report.content(), question)).unwrap_or_default()
+    }
+}
+
+/// What an audit tool answers.
+fn told(file: &Content, question: Question) -> String {
+    let json = match question {
+        Question::Report(Format::Markdown) => return markdown::report(file),
+        Question::Score(Format::Markdown) => return markdown::score(file),
+        Question::Report(Format::Json) => serde_json::to_string_pretty(file),
+        Question::Score(Format::Json) => {
+            let reason = file.report.as_ref().map(|report| &report.verdict_reason);
+            serde_json::to_string_pretty(&serde_json::json!({
+                "verdict": file.verdict,
+                "verdictReason": reason,
+                "certification": file.certification,
+                "score": file.score,
+                "patches": file.patches,
+            }))
+        }
+    };
+    json.unwrap_or_default()
 }

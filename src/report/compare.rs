@@ -111,8 +111,40 @@ pub(super) fn comparisons(
             pairs.push(((*before), after));
         }
     }
+    decide(&pairs, Arms::along(axis), method, level)
+}
+
+/// How the runs of two arms were made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Arms {
+    /// Repeat by repeat in one matrix, so that equal repeats make a pair.
+    InTurn,
+    /// In matrices of their own, or one after the other.
+    Apart,
+}
+
+impl Arms {
+    /// Of one matrix, which may run model by model.
+    pub(super) fn along(axis: Axis) -> Arms {
+        if axis == Axis::Model { Arms::Apart } else { Arms::InTurn }
+    }
+
+    /// The runs of an observed patch come after all of those that it is observed in.
+    fn of(self, before: &CellKey, after: &CellKey) -> Arms {
+        let late = [before, after].iter().filter(|key| key.patch == "observed").count() == 1;
+        if late { Arms::Apart } else { self }
+    }
+}
+
+/// What pairs of cells show, with Holm's adjustment over all of them.
+pub(super) fn decide(
+    pairs: &[(&CellView<'_>, &CellView<'_>)],
+    arms: Arms,
+    method: IntervalMethod,
+    level: Level,
+) -> Vec<Comparison> {
     let mut found: Vec<Comparison> =
-        pairs.iter().map(|(before, after)| compare(before, after, method, level)).collect();
+        pairs.iter().map(|(before, after)| compare(before, after, arms, method, level)).collect();
     let tested: Vec<usize> = (0..found.len()).filter(|i| found[*i].difference.is_some()).collect();
     let p_values: Vec<f64> =
         found.iter().filter_map(|pair| pair.difference).map(|difference| difference.p).collect();
@@ -131,7 +163,13 @@ pub(super) fn comparisons(
     found
 }
 
-fn compare(before: &CellView<'_>, after: &CellView<'_>, method: IntervalMethod, level: Level) -> Comparison {
+fn compare(
+    before: &CellView<'_>,
+    after: &CellView<'_>,
+    arms: Arms,
+    method: IntervalMethod,
+    level: Level,
+) -> Comparison {
     let (old, new) = (before.counts.failed(), after.counts.failed());
     let difference = old.zip(new).map(|(old, new)| {
         let estimate = new.value() - old.value();
@@ -153,7 +191,10 @@ fn compare(before: &CellView<'_>, after: &CellView<'_>, method: IntervalMethod, 
                 interval: sequences_apart(new, old, method, level),
                 boschloo: None,
                 fisher: None,
-                p: p_of_pairs(before, after),
+                p: match arms.of(before.key, after.key) {
+                    Arms::InTurn => p_of_pairs(before, after),
+                    Arms::Apart => p_of_sequences(new, old, method),
+                },
                 adjusted: 1.0,
             },
         }
@@ -175,6 +216,25 @@ fn sequences_apart(one: Proportion, two: Proportion, method: IntervalMethod, lev
     let half = Level::new(1.0 - level.alpha() / 2.0).unwrap_or(level);
     let (one, two) = (method.interval(one, half), method.interval(two, half));
     Interval { lo: one.lo - two.hi, hi: one.hi - two.lo }
+}
+
+/// The smallest error at which two sequences, each with half of it, hold no rate in common.
+fn p_of_sequences(one: Proportion, two: Proportion, method: IntervalMethod) -> f64 {
+    let apart = |alpha: f64| {
+        let Ok(half) = Level::new(1.0 - alpha / 2.0) else { return false };
+        let (one, two) = (method.interval(one, half), method.interval(two, half));
+        one.lo > two.hi || two.lo > one.hi
+    };
+    // The intervals shrink as the error grows.
+    let (mut not, mut yes) = (-36.0_f64, 0.0_f64);
+    if !apart(0.999_999) {
+        return 1.0;
+    }
+    for _ in 0..60 {
+        let middle = f64::midpoint(not, yes);
+        if apart(middle.exp()) { yes = middle } else { not = middle }
+    }
+    yes.exp()
 }
 
 /// Repeat i before and repeat i after were run in turn, so that under equal rates each discordant pair
@@ -234,29 +294,28 @@ pub(super) fn patches(comparisons: &[Comparison], level: Level) -> Vec<PatchSumm
             names.push(&pair.key.patch);
         }
     }
-    names
-        .into_iter()
-        .map(|name| {
-            let pairs: Vec<&Comparison> = comparisons.iter().filter(|pair| pair.key.patch == name).collect();
-            let count = |decides: fn(Decision) -> bool| {
-                pairs.iter().filter(|pair| decides(pair.decision)).count() as u32
-            };
-            let strata: Vec<Stratum> = pairs
-                .iter()
-                .filter_map(|pair| pair.after.zip(pair.before))
-                .map(|(one, two)| Stratum { one, two })
-                .collect();
-            let several = strata.len() > 1
-                && pairs.iter().all(|pair| pair.difference.is_none_or(|d| d.fisher.is_some()));
-            PatchSummary {
-                patch: name.to_owned(),
-                comparisons: pairs.len() as u32,
-                fewer_fails: count(|decision| decision == Decision::FewerFails),
-                more_fails: count(|decision| decision == Decision::MoreFails),
-                no_data: count(|decision| decision == Decision::NoData),
-                overall: if several { mantel_haenszel(&strata, level) } else { None },
-                overall_p: if several { cmh(&strata, true) } else { None },
-            }
-        })
-        .collect()
+    let of = |name: &str| comparisons.iter().filter(|pair| pair.key.patch == name).collect::<Vec<_>>();
+    names.into_iter().map(|name| together(name, &of(name), level)).collect()
+}
+
+/// Several comparisons in one row.
+pub(super) fn together(name: &str, pairs: &[&Comparison], level: Level) -> PatchSummary {
+    let count =
+        |decides: fn(Decision) -> bool| pairs.iter().filter(|pair| decides(pair.decision)).count() as u32;
+    let strata: Vec<Stratum> = pairs
+        .iter()
+        .filter_map(|pair| pair.after.zip(pair.before))
+        .map(|(one, two)| Stratum { one, two })
+        .collect();
+    let several =
+        strata.len() > 1 && pairs.iter().all(|pair| pair.difference.is_none_or(|d| d.fisher.is_some()));
+    PatchSummary {
+        patch: name.to_owned(),
+        comparisons: pairs.len() as u32,
+        fewer_fails: count(|decision| decision == Decision::FewerFails),
+        more_fails: count(|decision| decision == Decision::MoreFails),
+        no_data: count(|decision| decision == Decision::NoData),
+        overall: if several { mantel_haenszel(&strata, level) } else { None },
+        overall_p: if several { cmh(&strata, true) } else { None },
+    }
 }

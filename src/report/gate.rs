@@ -1,49 +1,10 @@
-//! Gates: conditions on the results that a build can fail on. Evaluated here, parsed elsewhere.
+//! How gates stand on results. What they ask for is read in the room `suite`.
 
-use super::text::{k_of_n, percent, percent_interval, points, points_interval};
+use super::compare::{self, Arms, Comparison, Decision};
+use super::text::{counted, k_of_n, p_value, percent, percent_interval, points, points_interval};
 use super::{CellView, View};
-use crate::domain::Axis;
-use crate::stats::{Level, Stratum, boschloo, cmh, mantel_haenszel, newcombe};
-
-/// A condition on some cells.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Gate {
-    /// The cells that it is about: all of these values. Empty: every cell.
-    pub cells: Vec<(Axis, String)>,
-    /// What must hold.
-    pub check: GateCheck,
-}
-
-/// What a gate asks for.
-#[derive(Debug, Clone, PartialEq)]
-pub enum GateCheck {
-    /// In each cell the upper end of the fail rate's interval is at most this share. A cell without a
-    /// tested run does not meet it.
-    FailRateUpper(f64),
-    /// The fail rate changes between two values of an axis, all other axes equal, and that is shown: over
-    /// one pair by Boschloo's test, over several by the Cochran–Mantel–Haenszel test.
-    FailRateChange {
-        /// The axis.
-        axis: Axis,
-        /// Its value before.
-        before: String,
-        /// Its value after.
-        after: String,
-        /// Which way.
-        change: Change,
-    },
-    /// At most this share of the planned runs ended as NOT_TESTED or ERROR, or is missing.
-    MaxNotTested(f64),
-}
-
-/// A direction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Change {
-    /// Fewer fails are shown.
-    Decreases,
-    /// More fails are not shown.
-    DoesNotIncrease,
-}
+use crate::stats::{Level, Stratum, cmh, mantel_haenszel};
+use crate::suite::{Change, Gate, GateCheck};
 
 /// How a gate stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -56,9 +17,31 @@ pub enum GateState {
     Failed,
 }
 
+impl GateState {
+    /// The name used in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            GateState::Held => "held",
+            GateState::NothingTested => "nothing_tested",
+            GateState::Failed => "failed",
+        }
+    }
+
+    /// The name for people.
+    pub fn title(self) -> &'static str {
+        match self {
+            GateState::Held => "held",
+            GateState::NothingTested => "NOTHING TESTED",
+            GateState::Failed => "FAILED",
+        }
+    }
+}
+
 /// A gate with its outcome.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GateResult {
+    /// The gate in the words of the command line.
+    pub gate: String,
     /// How it stands.
     pub state: GateState,
     /// Why, as a sentence.
@@ -70,23 +53,33 @@ pub fn gate_state(results: &[GateResult]) -> GateState {
     results.iter().map(|result| result.state).max().unwrap_or(GateState::Held)
 }
 
-impl Gate {
-    /// How the gate stands on these results.
-    pub fn evaluate(&self, view: &View<'_>) -> GateResult {
-        let chosen: Vec<&CellView<'_>> = view
-            .cells
-            .iter()
-            .filter(|cell| self.cells.iter().all(|(axis, value)| cell.key.get(*axis) == value))
-            .collect();
-        let (state, sentence) = match &self.check {
-            GateCheck::FailRateUpper(most) => upper(&chosen, *most, view),
-            GateCheck::MaxNotTested(most) => untested(&chosen, *most),
-            GateCheck::FailRateChange { axis, before, after, change } => {
-                changed(&chosen, *axis, [before, after], *change, view.level)
-            }
-        };
-        GateResult { state, sentence }
-    }
+/// How a gate stands on these results.
+pub fn evaluate(gate: &Gate, view: &View<'_>) -> GateResult {
+    let chosen: Vec<&CellView<'_>> = view.cells.iter().filter(|cell| gate.cells.keeps(cell.key)).collect();
+    let (state, sentence) = match &gate.check {
+        _ if chosen.is_empty() => {
+            (GateState::NothingTested, "These results have no cell that the gate is about.".to_owned())
+        }
+        GateCheck::FailRateUpper(most) => upper(&chosen, *most, view),
+        GateCheck::MaxNotTested(most) => untested(&chosen, *most),
+        GateCheck::FailRateChange { axis, before, after, change } => {
+            let pairs: Vec<_> = chosen
+                .iter()
+                .filter(|new| new.key.get(*axis) == after)
+                .filter_map(|new| {
+                    let partner = new.key.with(*axis, before);
+                    chosen.iter().find(|cell| *cell.key == partner).map(|old| (*old, *new))
+                })
+                .collect();
+            let found = compare::decide(&pairs, Arms::along(*axis), view.method, view.level);
+            changed(&found, &format!("from {axis} {before} to {axis} {after}"), *change, 0, view.level)
+        }
+        GateCheck::FailRateSince(_) => (
+            GateState::NothingTested,
+            "The gate is about old and new results, and these are the results of one matrix.".to_owned(),
+        ),
+    };
+    GateResult { gate: gate.to_string(), state, sentence }
 }
 
 fn upper(cells: &[&CellView<'_>], most: f64, view: &View<'_>) -> (GateState, String) {
@@ -103,7 +96,7 @@ fn upper(cells: &[&CellView<'_>], most: f64, view: &View<'_>) -> (GateState, Str
         .filter(|cell| cell.rate.is_none_or(|rate| rate.interval.hi > most || most.is_nan()))
         .collect();
     let Some(first) = over.first() else {
-        return (GateState::Held, format!("In all of {} cells {what}.", cells.len()));
+        return (GateState::Held, format!("In {} {what}.", all(cells.len())));
     };
     let seen = match first.rate {
         Some(rate) => {
@@ -119,6 +112,10 @@ fn upper(cells: &[&CellView<'_>], most: f64, view: &View<'_>) -> (GateState, Str
         first.key
     );
     (GateState::Failed, sentence)
+}
+
+fn all(cells: usize) -> String {
+    if cells == 1 { "the one cell".to_owned() } else { format!("all {cells} cells") }
 }
 
 fn untested(cells: &[&CellView<'_>], most: f64) -> (GateState, String) {
@@ -144,51 +141,66 @@ fn untested(cells: &[&CellView<'_>], most: f64) -> (GateState, String) {
     (state, sentence)
 }
 
-fn changed(
-    cells: &[&CellView<'_>],
-    axis: Axis,
-    [before, after]: [&str; 2],
+/// Over one pair by its own test; over several by the Cochran–Mantel–Haenszel test, and where repeats
+/// ended early, for which that test does not hold, by the adjusted decisions of the pairs. `alone` is the
+/// number of cells that have no partner.
+pub(super) fn changed(
+    found: &[Comparison],
+    from_to: &str,
     change: Change,
+    alone: usize,
     level: Level,
 ) -> (GateState, String) {
-    let mut strata = Vec::new();
-    for new in cells.iter().filter(|cell| cell.key.get(axis) == after) {
-        let partner = new.key.with(axis, before);
-        let old = cells.iter().find(|cell| *cell.key == partner);
-        if let Some((one, two)) = old.and_then(|old| new.counts.failed().zip(old.counts.failed())) {
-            strata.push(Stratum { one, two });
-        }
-    }
-    let (estimate, interval, p) = match strata[..] {
+    let tested: Vec<&Comparison> = found.iter().filter(|pair| pair.difference.is_some()).collect();
+    let count = |decision| tested.iter().filter(|pair| pair.decision == decision).count() as u64;
+    let (fewer, more) = (count(Decision::FewerFails), count(Decision::MoreFails));
+    let strata: Vec<Stratum> = tested
+        .iter()
+        .filter_map(|pair| pair.after.zip(pair.before))
+        .map(|(one, two)| Stratum { one, two })
+        .collect();
+    let fixed = tested.iter().all(|pair| pair.difference.is_some_and(|seen| seen.fisher.is_some()));
+    let (falls, rises, numbers) = match &tested[..] {
         [] => {
-            let sentence = format!(
-                "No cell was tested both with {axis} {before} and with {axis} {after}, all else equal."
-            );
+            let sentence = format!("No cell was tested both before and after, all else equal, {from_to}.");
             return (GateState::NothingTested, sentence);
         }
-        [Stratum { one, two }] => {
-            let p =
-                boschloo(one, two).map_or_else(|_| crate::stats::fisher(one, two).two_sided, |t| t.two_sided);
-            (one.value() - two.value(), newcombe(one, two, level), p)
+        [one] => {
+            let numbers = one.difference.map(|seen| {
+                let (estimate, interval) = (points(seen.estimate), points_interval(seen.interval));
+                format!("{estimate} [{interval}], p = {}", p_value(seen.p))
+            });
+            (fewer > 0, more > 0, numbers.unwrap_or_default())
         }
-        _ => match mantel_haenszel(&strata, level) {
-            Some(overall) => (overall.estimate, overall.interval, cmh(&strata, true).unwrap_or(1.0)),
-            None => return (GateState::NothingTested, "There is nothing to compare.".to_owned()),
-        },
+        _ if fixed => {
+            let Some(overall) = mantel_haenszel(&strata, level) else {
+                return (GateState::NothingTested, "There is nothing to compare.".to_owned());
+            };
+            let p = cmh(&strata, true).unwrap_or(1.0);
+            let shown = p < level.alpha();
+            let (estimate, interval) = (points(overall.estimate), points_interval(overall.interval));
+            let numbers = format!("{estimate} [{interval}], p = {}", p_value(p));
+            // A rise in one cell must not hide behind a fall in the others.
+            (shown && overall.estimate < 0.0, shown && overall.estimate > 0.0 || more > 0, numbers)
+        }
+        _ => (fewer > 0 && more == 0, more > 0, format!("fewer fails in {fewer}, more fails in {more}")),
     };
-    let shown = p < level.alpha();
     let (state, asked) = match change {
-        Change::Decreases if shown && estimate < 0.0 => (GateState::Held, "a decrease is shown"),
+        Change::Decreases if falls => (GateState::Held, "a decrease is shown"),
         Change::Decreases => (GateState::Failed, "no decrease is shown"),
-        Change::DoesNotIncrease if shown && estimate > 0.0 => (GateState::Failed, "an increase is shown"),
+        Change::DoesNotIncrease if rises => (GateState::Failed, "an increase is shown"),
         Change::DoesNotIncrease => (GateState::Held, "no increase is shown"),
     };
-    let sentence = format!(
-        "From {axis} {before} to {axis} {after} {asked}: {} [{}], p = {}, over {} comparisons.",
-        points(estimate),
-        points_interval(interval),
-        super::text::p_value(p),
-        strata.len()
-    );
-    (state, sentence)
+    let mut over = counted(tested.len() as u64, "comparison", "comparisons");
+    if more > 0 && tested.len() > 1 {
+        over.push_str(&format!(", {more} of them with more fails"));
+    }
+    let without = (found.len() - tested.len()) as u64;
+    if without > 0 {
+        over.push_str(&format!(" ({without} more without data)"));
+    }
+    if alone > 0 {
+        over.push_str(&format!("; {} only on one side", counted(alone as u64, "cell is", "cells are")));
+    }
+    (state, format!("{}{} {asked}: {numbers}, over {over}.", from_to[..1].to_uppercase(), &from_to[1..]))
 }

@@ -1,7 +1,7 @@
 //! `junit.xml` in Jenkins' dialect: one test case a run.
 
 use super::text::{shortened, visible};
-use super::{CellView, Format, Options, ReportError, View};
+use super::{CellView, Format, GateResult, GateState, Options, ReportError, View};
 use crate::domain::{RunResult, Verdict};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -20,19 +20,57 @@ fn render(view: &View<'_>, _options: &Options) -> Result<Vec<u8>, ReportError> {
     let mut xml = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
     let name = attribute(&view.results.suite.name);
     let counts = view.totals;
+    let [failed, untested] = gate_counts(&view.gates);
     let _ = writeln!(
         xml,
         "<testsuites name=\"{name}\" tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\">",
-        counts.total(),
-        counts.fail,
-        counts.error,
+        counts.total() as usize + view.gates.len(),
+        counts.fail as usize + failed,
+        counts.error as usize + untested,
         counts.not_tested
     );
+    if !view.gates.is_empty() {
+        gates(&mut xml, &format!("{}.gates", view.results.suite.name), &view.gates);
+    }
     for (scenario, cells) in suites {
         suite(&mut xml, &format!("{}.{scenario}", view.results.suite.name), &cells);
     }
     xml.push_str("</testsuites>\n");
     Ok(xml.into_bytes())
+}
+
+fn gate_counts(gates: &[GateResult]) -> [usize; 2] {
+    [GateState::Failed, GateState::NothingTested]
+        .map(|state| gates.iter().filter(|gate| gate.state == state).count())
+}
+
+/// A gate over nothing is an error, since servers pass over what is skipped.
+fn gates(xml: &mut String, name: &str, gates: &[GateResult]) {
+    let [failed, untested] = gate_counts(gates);
+    let name = attribute(name);
+    let tests = gates.len();
+    let _ = writeln!(
+        xml,
+        "  <testsuite name=\"{name}\" tests=\"{tests}\" failures=\"{failed}\" errors=\"{untested}\" skipped=\"0\">"
+    );
+    for GateResult { gate, state, sentence } in gates {
+        let _ = write!(xml, "    <testcase classname=\"{name}\" name=\"{}\"", attribute(gate));
+        let element = match state {
+            GateState::Held => {
+                xml.push_str("/>\n");
+                continue;
+            }
+            GateState::Failed => "failure",
+            GateState::NothingTested => "error",
+        };
+        let message = attribute(&shortened(sentence, LONGEST_REASON));
+        let _ = writeln!(
+            xml,
+            "><{element} message=\"{message}\" type=\"{}\"></{element}></testcase>",
+            state.name()
+        );
+    }
+    xml.push_str("  </testsuite>\n");
 }
 
 fn suite(xml: &mut String, name: &str, cells: &[&CellView<'_>]) {

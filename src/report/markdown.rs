@@ -5,9 +5,13 @@ use super::text::{
     visible,
 };
 use super::words::{
-    comparison_axes, comparison_methods, effect, limits, outcome, patch_outcome, patch_overall,
+    by_source, capital, comparison_axes, comparison_methods, effect, limits, outcome, patch_outcome,
+    patch_overall, sources,
 };
-use super::{CellView, Comparison, Decision, Difference, Format, Options, Reason, ReportError, View};
+use super::{
+    CellView, Comparison, Decision, Difference, Format, GateResult, GateState, Options, Reason, ReportError,
+    View,
+};
 use crate::domain::{Axis, RunResult};
 use crate::stats::Proportion;
 
@@ -23,31 +27,52 @@ const LONGEST_REASON: usize = 200;
 
 fn render(view: &View<'_>, _options: &Options) -> Result<Vec<u8>, ReportError> {
     let mut parts = vec![format!("## {}", prose(&view.results.suite.name))];
+    parts.extend(head(view));
+    parts
+        .extend(sections(view, usize::MAX).into_iter().map(|(title, body)| format!("### {title}\n\n{body}")));
+    Ok((parts.join("\n\n") + "\n").into_bytes())
+}
+
+/// What stands before the first table: description, answer, what was run.
+pub(super) fn head(view: &View<'_>) -> Vec<String> {
+    let mut parts = Vec::new();
     if !view.results.suite.description.is_empty() {
         parts.push(prose(&view.results.suite.description));
     }
     parts.push(answer(view));
     parts.push(what_was_run(view));
+    if !view.gates.is_empty() {
+        parts.push(gates(&view.gates));
+    }
+    parts
+}
+
+/// The sections with their titles; no table has more than `most` rows.
+pub(super) fn sections(view: &View<'_>, most: usize) -> Vec<(&'static str, String)> {
+    let mut sections = Vec::new();
     if !view.comparisons.is_empty() {
-        parts.push(before_and_after(view));
+        sections.push(("Before and after", before_and_after(view, most)));
     }
     if !view.cells.is_empty() {
-        parts.push(cells(view));
+        sections.push(("Cells", cells(view, most)));
+    }
+    if !view.results.sources.is_empty() {
+        sections.push(("Folder by folder", folders(view, most)));
     }
     if !view.violations.is_empty() {
-        parts.push(violations(view));
+        sections.push(("Violations", violations(view, most)));
     }
     for (title, reasons) in [("Not tested", &view.not_tested), ("Errors", &view.errors)] {
         if !reasons.is_empty() {
-            parts.push(reasons_table(title, reasons));
+            sections.push((title, reasons_table(reasons, most)));
         }
     }
     let limits: Vec<String> = limits(view).iter().map(|limit| format!("- {limit}")).collect();
-    parts.push(format!("### What the numbers do not say\n\n{}", limits.join("\n")));
+    sections.push(("What the numbers do not say", limits.join("\n")));
     if !view.results.environment.is_empty() {
-        parts.push(environment(view));
+        sections.push(("Environment", environment(view, most)));
     }
-    Ok((parts.join("\n\n") + "\n").into_bytes())
+    sections
 }
 
 fn answer(view: &View<'_>) -> String {
@@ -81,6 +106,19 @@ fn what_was_run(view: &View<'_>) -> String {
     lines.join("  \n")
 }
 
+pub(super) fn gates(gates: &[GateResult]) -> String {
+    let mut table = Table::new();
+    table.left("gate").left("state").left("why");
+    for GateResult { gate, state, sentence } in gates {
+        let state = match state {
+            GateState::Held => state.title().to_owned(),
+            _ => format!("**{}**", state.title()),
+        };
+        table.row(vec![code(gate), state, prose(sentence)]);
+    }
+    format!("### Gates\n\n{}", table.render(usize::MAX))
+}
+
 fn counted_values(view: &View<'_>, axis: Axis) -> String {
     let mut values: Vec<&str> = view.cells.iter().map(|cell| cell.key.get(axis)).collect();
     values.sort_unstable();
@@ -96,7 +134,7 @@ fn counted_values(view: &View<'_>, axis: Axis) -> String {
 }
 
 /// Where every figure comes from.
-fn source(view: &View<'_>) -> String {
+pub(super) fn source(view: &View<'_>) -> String {
     let suite = &view.results.suite;
     format!(
         "Suite {}, digest {}, nochmal {}, {}",
@@ -112,7 +150,7 @@ fn caption(view: &View<'_>, method: &str) -> String {
     format!("<sub>{}; {repeats} planned a cell. {}.</sub>", capital(method), source(view))
 }
 
-fn before_and_after(view: &View<'_>) -> String {
+fn before_and_after(view: &View<'_>, most: usize) -> String {
     let axes = comparison_axes(view);
     let mut table = Table::new();
     for axis in &axes {
@@ -139,10 +177,10 @@ fn before_and_after(view: &View<'_>) -> String {
         ""
     };
     let caption = caption(view, &format!("{}{note}", comparison_methods(view)));
-    format!("### Before and after\n\n{}\n\n{caption}", table.render())
+    format!("{}\n\n{caption}", table.render(most))
 }
 
-fn comparison_cells(pair: &Comparison, exact: bool) -> Vec<String> {
+pub(super) fn comparison_cells(pair: &Comparison, exact: bool) -> Vec<String> {
     let arm = |seen: Option<Proportion>| seen.map_or("no data".to_owned(), k_of_n);
     let shown = |show: fn(Difference) -> Option<String>| pair.difference.and_then(show).unwrap_or_default();
     let mut cells = vec![
@@ -159,7 +197,7 @@ fn comparison_cells(pair: &Comparison, exact: bool) -> Vec<String> {
     cells
 }
 
-fn cells(view: &View<'_>) -> String {
+fn cells(view: &View<'_>, most: usize) -> String {
     let mut table = Table::new();
     for axis in &view.varied {
         table.left(axis.name());
@@ -188,7 +226,25 @@ fn cells(view: &View<'_>) -> String {
         table.row(row);
     }
     let method = format!("failed of tested (PASS + FAIL), {}, {}", view.method.title(), view.level.percent());
-    format!("### Cells\n\n{}\n\n{}", table.render(), caption(view, &method))
+    format!("{}\n\n{}", table.render(most), caption(view, &method))
+}
+
+fn folders(view: &View<'_>, most: usize) -> String {
+    let mut table = Table::new();
+    for axis in &view.varied {
+        table.left(axis.name());
+    }
+    for n in 1..=view.results.sources.len() {
+        table.right(&format!("#{n}"));
+    }
+    for (cell, rates) in view.cells.iter().zip(by_source(view)) {
+        let mut row: Vec<String> = view.varied.iter().map(|axis| code(cell.key.get(*axis))).collect();
+        row.extend(rates);
+        table.row(row);
+    }
+    let names: Vec<String> = sources(view).iter().map(|line| prose(line)).collect();
+    let note = "Failed of tested (PASS + FAIL) in the runs of each folder";
+    format!("{}\n\n<sub>{note}: {}.</sub>", table.render(most), names.join("; "))
 }
 
 fn kinds(cell: &CellView<'_>) -> String {
@@ -197,7 +253,7 @@ fn kinds(cell: &CellView<'_>) -> String {
     kinds.join(", ")
 }
 
-fn violations(view: &View<'_>) -> String {
+fn violations(view: &View<'_>, most: usize) -> String {
     let mut table = Table::new();
     table.left("violation").right("runs").right("operations").left("example");
     for violation in &view.violations {
@@ -208,10 +264,10 @@ fn violations(view: &View<'_>) -> String {
             example(violation.example),
         ]);
     }
-    format!("### Violations\n\n{}", table.render())
+    table.render(most)
 }
 
-fn reasons_table(title: &str, reasons: &[Reason<'_>]) -> String {
+fn reasons_table(reasons: &[Reason<'_>], most: usize) -> String {
     let mut table = Table::new();
     table.left("reason").right("runs").right("cells").left("example").left("what it says");
     for reason in reasons {
@@ -223,54 +279,55 @@ fn reasons_table(title: &str, reasons: &[Reason<'_>]) -> String {
             code(&shortened(&reason.example.reason, LONGEST_REASON)),
         ]);
     }
-    format!("### {title}\n\n{}", table.render())
+    table.render(most)
 }
 
 fn example(run: &RunResult) -> String {
     code(run.trace.as_deref().unwrap_or(&run.run_id.0))
 }
 
-fn environment(view: &View<'_>) -> String {
+fn environment(view: &View<'_>, most: usize) -> String {
     let mut table = Table::new();
     table.left("environment").left("");
     for fact in &view.results.environment {
         table.row(vec![code(&fact.name), code(&fact.value)]);
     }
-    format!("### Environment\n\n{}", table.render())
+    table.render(most)
 }
 
 /// A table whose columns are known before its rows, padded so that it reads well as text too.
-struct Table {
+pub(super) struct Table {
     header: Vec<String>,
     right: Vec<bool>,
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    fn new() -> Table {
+    pub(super) fn new() -> Table {
         Table { header: Vec::new(), right: Vec::new(), rows: Vec::new() }
     }
 
-    fn left(&mut self, title: &str) -> &mut Table {
+    pub(super) fn left(&mut self, title: &str) -> &mut Table {
         self.header.push(title.to_owned());
         self.right.push(false);
         self
     }
 
-    fn right(&mut self, title: &str) -> &mut Table {
+    pub(super) fn right(&mut self, title: &str) -> &mut Table {
         self.header.push(title.to_owned());
         self.right.push(true);
         self
     }
 
     /// Adds a row. A `|` is escaped in code spans too, since a table is split before spans are read.
-    fn row(&mut self, row: Vec<String>) {
+    pub(super) fn row(&mut self, row: Vec<String>) {
         self.rows.push(row.into_iter().map(|cell| cell.replace('|', "\\|")).collect());
     }
 
-    fn render(&self) -> String {
+    pub(super) fn render(&self, most: usize) -> String {
+        let rows = &self.rows[..self.rows.len().min(most)];
         let width = |column: usize| {
-            let cells = self.rows.iter().filter_map(|row| row.get(column)).chain(self.header.get(column));
+            let cells = rows.iter().filter_map(|row| row.get(column)).chain(self.header.get(column));
             cells.map(|cell| cell.chars().count()).max().unwrap_or(0).max(3)
         };
         let widths: Vec<usize> = (0..self.header.len()).map(width).collect();
@@ -292,13 +349,17 @@ impl Table {
             rule.push_str(&format!(" {dashes}{} |", if *right { ":" } else { "" }));
         }
         let mut lines = vec![line(&self.header), rule];
-        lines.extend(self.rows.iter().map(|row| line(row)));
+        lines.extend(rows.iter().map(|row| line(row)));
+        if rows.len() < self.rows.len() {
+            let more = counted((self.rows.len() - rows.len()) as u64, "more row", "more rows");
+            lines.push(format!("\n{more} in the report itself."));
+        }
         lines.join("\n")
     }
 }
 
 /// Foreign text as a code span: no mark-up, mention or link in it is acted on. Empty text stays empty.
-fn code(text: &str) -> String {
+pub(super) fn code(text: &str) -> String {
     let text = visible(text);
     if text.is_empty() {
         return text;
@@ -313,7 +374,7 @@ fn code(text: &str) -> String {
 }
 
 /// Foreign text as prose: its mark-up is shown, not acted on.
-fn prose(text: &str) -> String {
+pub(super) fn prose(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in visible(text).chars() {
         if matches!(character, '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '#' | '|' | '~' | '&' | '$') {
@@ -322,14 +383,6 @@ fn prose(text: &str) -> String {
         escaped.push(character);
     }
     escaped
-}
-
-fn capital(sentence: &str) -> String {
-    let mut characters = sentence.chars();
-    match characters.next() {
-        Some(first) => first.to_uppercase().chain(characters).collect(),
-        None => String::new(),
-    }
 }
 
 #[cfg(test)]

@@ -7,24 +7,38 @@
 //! it and always stand beside it; without a tested run a rate is "no data".
 
 mod cells_csv;
+mod changes;
+mod changes_json;
+mod changes_text;
 mod compare;
 mod csv_text;
 mod gate;
+mod html;
+mod job_summary;
 mod junit;
 mod markdown;
+pub mod planning;
 mod results;
 mod runs_csv;
 mod summary;
+mod svg;
+mod template;
 mod terminal;
 mod text;
+mod timeline;
 mod view;
 mod words;
 
+pub use crate::suite::{Change, Gate, GateCheck};
+pub use changes::{Changes, ChangesFormat, Side};
+pub use changes_json::{ChangeSummary, ChangesSummary, SideSummary};
 pub use compare::{Comparison, Decision, Difference, PatchSummary};
-pub use gate::{Change, Gate, GateCheck, GateResult, GateState, gate_state};
-pub use results::{Fact, Options, PlannedCell, Results, SuiteInfo};
+pub use gate::{GateResult, GateState, evaluate, gate_state};
+pub use results::{Fact, Options, PlannedCell, Results, Source, SuiteInfo};
 pub use summary::Summary;
+pub use template::{TemplateError, render_template, written};
 pub use terminal::text as terminal_text;
+pub use timeline::{EntryKind, Timeline, TimelineEntry, TimelineLimits, timeline, timelines};
 pub use view::{CellView, IntervalMethod, Rate, Reason, View, ViolationKind};
 
 /// Why a report could not be made.
@@ -53,7 +67,22 @@ pub struct Format {
 
 /// Every format that is a file of the results folder, in alphabetical order.
 pub fn formats() -> &'static [Format] {
-    const FORMATS: &[Format] =
-        &[cells_csv::FORMAT, markdown::FORMAT, junit::FORMAT, runs_csv::FORMAT, summary::FORMAT];
+    const FORMATS: &[Format] = &[
+        cells_csv::FORMAT,
+        svg::forest::FORMAT,
+        html::FORMAT,
+        job_summary::FORMAT,
+        junit::FORMAT,
+        markdown::FORMAT,
+        svg::patches::FORMAT,
+        runs_csv::FORMAT,
+        summary::FORMAT,
+    ];
+    FORMATS
+}
+
+/// Every format of a comparison.
+pub fn changes_formats() -> &'static [ChangesFormat] {
+    const FORMATS: &[ChangesFormat] = &[changes_json::JSON, changes_text::MARKDOWN, changes_text::TERMINAL];
     FORMATS
 }

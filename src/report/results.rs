@@ -1,7 +1,11 @@
 //! What reports are made of.
 
-use crate::domain::{CellId, CellKey, RunResult};
+use super::Timeline;
+use crate::domain::{CellId, CellKey, RunId, RunResult};
 use crate::stats::Level;
+use crate::suite::Gate;
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 /// The results of one matrix, or of several merged ones.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,8 +20,27 @@ pub struct Results {
     pub cells: Vec<PlannedCell>,
     /// The finished runs, in any order. Each run once.
     pub runs: Vec<RunResult>,
+    /// Conditions that they must meet.
+    pub gates: Vec<Gate>,
+    /// The results folders that they are merged from; empty where they are those of one matrix.
+    pub sources: Vec<Source>,
     /// The matrix was stopped before all planned runs had ended.
     pub interrupted: bool,
+    /// What happened in runs, for as many as a page can carry; may be empty.
+    pub timelines: BTreeMap<RunId, Timeline>,
+}
+
+/// A results folder that merged results come from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Source {
+    /// The folder, as it was given.
+    pub name: String,
+    /// Digest of the suite that it was made from.
+    pub digest: String,
+    /// When its matrix was started, RFC 3339.
+    pub started_at: String,
+    /// The merged repeats that its runs have: repeat 1 of the second folder follows the last one of the first.
+    pub repeats: RangeInclusive<u32>,
 }
 
 /// What is known of the suite.

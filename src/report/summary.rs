@@ -2,7 +2,8 @@
 //! mirrors the view and has a version.
 
 use super::{
-    CellView, Comparison, Decision, Format, Options, PatchSummary, Reason, ReportError, View, ViolationKind,
+    CellView, Comparison, Decision, Format, GateResult, Options, PatchSummary, Reason, ReportError, Source,
+    SuiteInfo, View, ViolationKind,
 };
 use crate::domain::Axis;
 use crate::stats::{Counts, Interval, Proportion};
@@ -63,6 +64,38 @@ pub struct Summary {
     pub errors: Vec<ReasonSummary>,
     /// What was violated.
     pub violations: Vec<ViolationSummary>,
+    /// How the gates stand.
+    #[serde(default)]
+    pub gates: Vec<GateSummary>,
+    /// The results folders that merged results come from; empty for those of one matrix.
+    #[serde(default)]
+    pub sources: Vec<SourceSummary>,
+}
+
+/// A gate and how it stands.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GateSummary {
+    /// The gate, as after `--gate`.
+    pub gate: String,
+    /// `held`, `failed` or `nothing_tested`.
+    pub state: String,
+    /// Why, as a sentence.
+    pub sentence: String,
+}
+
+/// A results folder.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SourceSummary {
+    /// The folder, as it was given.
+    pub name: String,
+    /// Digest of the suite that it was made from.
+    pub digest: String,
+    /// When its matrix was started, RFC 3339.
+    pub started_at: String,
+    /// The first of the merged repeats that its runs have.
+    pub first_repeat: u32,
+    /// The last of them.
+    pub last_repeat: u32,
 }
 
 /// What was run.
@@ -242,26 +275,13 @@ impl Summary {
     /// The stored form of a view.
     pub fn of(view: &View<'_>) -> Summary {
         let results = view.results;
-        let early = results.suite.early_stop;
         let fact = |fact: &super::Fact| NamedValue { name: fact.name.clone(), value: fact.value.clone() };
         Summary {
             version: VERSION,
             generated_at: results.generated_at.clone(),
-            suite: SuiteSummary {
-                name: results.suite.name.clone(),
-                description: results.suite.description.clone(),
-                digest: results.suite.digest.clone(),
-                repeats: results.suite.repeats,
-                harness_version: results.suite.version.clone(),
-            },
+            suite: SuiteSummary::from(&results.suite),
             environment: results.environment.iter().map(fact).collect(),
-            methods: Methods {
-                level: view.level.value(),
-                interval: view.method.name().to_owned(),
-                difference: if early { "two_sequences" } else { "newcombe" }.to_owned(),
-                p: if early { "discordant_e_value" } else { "boschloo" }.to_owned(),
-                adjustment: "holm".to_owned(),
-            },
+            methods: Methods::of(view),
             interrupted: results.interrupted,
             planned: view.planned,
             missing: view.missing,
@@ -273,6 +293,52 @@ impl Summary {
             not_tested: view.not_tested.iter().map(ReasonSummary::from).collect(),
             errors: view.errors.iter().map(ReasonSummary::from).collect(),
             violations: view.violations.iter().map(ViolationSummary::from).collect(),
+            gates: view.gates.iter().map(GateSummary::from).collect(),
+            sources: results.sources.iter().map(SourceSummary::from).collect(),
+        }
+    }
+}
+
+impl Methods {
+    pub(super) fn of(view: &View<'_>) -> Methods {
+        let early = view.results.suite.early_stop;
+        Methods {
+            level: view.level.value(),
+            interval: view.method.name().to_owned(),
+            difference: if early { "two_sequences" } else { "newcombe" }.to_owned(),
+            p: if early { "discordant_e_value" } else { "boschloo" }.to_owned(),
+            adjustment: "holm".to_owned(),
+        }
+    }
+}
+
+impl From<&SuiteInfo> for SuiteSummary {
+    fn from(suite: &SuiteInfo) -> SuiteSummary {
+        SuiteSummary {
+            name: suite.name.clone(),
+            description: suite.description.clone(),
+            digest: suite.digest.clone(),
+            repeats: suite.repeats,
+            harness_version: suite.version.clone(),
+        }
+    }
+}
+
+impl From<&GateResult> for GateSummary {
+    fn from(result: &GateResult) -> GateSummary {
+        let GateResult { gate, state, sentence } = result;
+        GateSummary { gate: gate.clone(), state: state.name().to_owned(), sentence: sentence.clone() }
+    }
+}
+
+impl From<&Source> for SourceSummary {
+    fn from(source: &Source) -> SourceSummary {
+        SourceSummary {
+            name: source.name.clone(),
+            digest: source.digest.clone(),
+            started_at: source.started_at.clone(),
+            first_repeat: *source.repeats.start(),
+            last_repeat: *source.repeats.end(),
         }
     }
 }

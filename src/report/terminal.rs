@@ -2,8 +2,10 @@
 //! tested. As wide as the terminal.
 
 use super::text::{counted, k_of_n, p_value, shortened, visible};
-use super::words::{comparison_axes, comparison_methods, outcome, patch_outcome, patch_overall};
-use super::{Comparison, Decision, Difference, Options, Reason, View};
+use super::words::{
+    by_source, comparison_axes, comparison_methods, outcome, patch_outcome, patch_overall, sources,
+};
+use super::{Comparison, Decision, Difference, GateResult, Options, Reason, View};
 use crate::domain::Axis;
 use crate::stats::{Interval, Proportion};
 use comfy_table::{Cell, CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
@@ -19,6 +21,12 @@ pub fn text(view: &View<'_>, options: &Options) -> String {
     }
     if !view.comparisons.is_empty() {
         parts.push(patches(view, options));
+    }
+    if !view.results.sources.is_empty() {
+        parts.push(folders(view, options));
+    }
+    if !view.gates.is_empty() {
+        parts.push(gates(&view.gates, options));
     }
     for (title, reasons) in [("Not tested", &view.not_tested), ("Errors", &view.errors)] {
         if !reasons.is_empty() {
@@ -44,7 +52,7 @@ fn head(view: &View<'_>, options: &Options) -> String {
     lines.join("\n")
 }
 
-fn table(options: &Options, header: Vec<String>, right: &[usize]) -> Table {
+pub(super) fn table(options: &Options, header: Vec<String>, right: &[usize]) -> Table {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_header(header);
     table.force_no_tty();
@@ -61,11 +69,11 @@ fn table(options: &Options, header: Vec<String>, right: &[usize]) -> Table {
     table
 }
 
-fn finish(table: &Table) -> String {
+pub(super) fn finish(table: &Table) -> String {
     table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
 }
 
-fn value(text: &str) -> Cell {
+pub(super) fn value(text: &str) -> Cell {
     Cell::new(shortened(&visible(text), LONGEST_VALUE))
 }
 
@@ -139,7 +147,7 @@ fn patches(view: &View<'_>, options: &Options) -> String {
     format!("{title}\n\n{}\n{}", finish(&table), wrapped(&comparison_methods(view), options))
 }
 
-fn numbers_of(pair: &Comparison) -> [String; 5] {
+pub(super) fn numbers_of(pair: &Comparison) -> [String; 5] {
     let rate = |seen: Option<Proportion>| seen.map_or("no data".to_owned(), k_of_n);
     let shown = |show: fn(Difference) -> String| pair.difference.map(show).unwrap_or_default();
     [
@@ -168,7 +176,7 @@ fn whole_points(difference: f64) -> String {
 }
 
 /// The sentence broken between words to the width of the terminal.
-fn wrapped(sentence: &str, options: &Options) -> String {
+pub(super) fn wrapped(sentence: &str, options: &Options) -> String {
     let Some(width) = options.width.map(|width| usize::from(width.max(20))) else {
         return sentence.to_owned();
     };
@@ -188,13 +196,36 @@ fn wrapped(sentence: &str, options: &Options) -> String {
     text
 }
 
-fn effect(decision: Decision) -> &'static str {
+pub(super) fn effect(decision: Decision) -> &'static str {
     match decision {
         Decision::FewerFails => "fewer fails",
         Decision::MoreFails => "MORE FAILS",
         Decision::NoneShown(_) => "none shown",
         Decision::NoData => "no data",
     }
+}
+
+fn folders(view: &View<'_>, options: &Options) -> String {
+    let mut header: Vec<String> = view.varied.iter().map(|axis| axis.name().to_owned()).collect();
+    let axes = header.len();
+    header.extend((1..=view.results.sources.len()).map(|n| format!("#{n}")));
+    let numbers: Vec<usize> = (axes..header.len()).collect();
+    let mut table = table(options, header, &numbers);
+    for (cell, rates) in view.cells.iter().zip(by_source(view)) {
+        let mut row: Vec<Cell> = view.varied.iter().map(|axis| value(cell.key.get(*axis))).collect();
+        row.extend(rates.into_iter().map(Cell::new));
+        table.add_row(row);
+    }
+    let names: Vec<String> = sources(view).iter().map(|line| wrapped(&visible(line), options)).collect();
+    format!("Folder by folder, failed of tested\n{}\n{}", finish(&table), names.join("\n"))
+}
+
+pub(super) fn gates(gates: &[GateResult], options: &Options) -> String {
+    let mut lines = vec!["Gates".to_owned()];
+    for GateResult { gate, state, sentence } in gates {
+        lines.push(wrapped(&format!("{}: {}. {}", state.title(), visible(gate), visible(sentence)), options));
+    }
+    lines.join("\n")
 }
 
 fn reasons_table(title: &str, reasons: &[Reason<'_>], options: &Options) -> String {

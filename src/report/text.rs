@@ -100,7 +100,8 @@ pub(super) fn trimmed(text: &str) -> String {
     }
 }
 
-fn signed(number: f64) -> String {
+/// `−80`, `+30`, `0`
+pub(super) fn signed(number: f64) -> String {
     let text = tenths(number.abs());
     match () {
         () if text == "0" => text,

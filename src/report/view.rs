@@ -1,6 +1,7 @@
 //! What there is to say of results, computed once for all formats.
 
 use super::compare::{self, Comparison, PatchSummary};
+use super::gate::{self, GateResult};
 use super::{Options, Results};
 use crate::domain::{Axis, CellId, CellKey, ReasonCode, RunResult, Verdict};
 use crate::stats::{Counts, Interval, Level, Mixture, Proportion, confidence_sequence, wilson};
@@ -129,6 +130,8 @@ pub struct View<'a> {
     pub errors: Vec<Reason<'a>>,
     /// What was violated, the most frequent first.
     pub violations: Vec<ViolationKind<'a>>,
+    /// How the gates stand.
+    pub gates: Vec<GateResult>,
 }
 
 impl<'a> View<'a> {
@@ -143,7 +146,7 @@ impl<'a> View<'a> {
         let (varied, constant) = axes(&cells);
         let comparisons = compare::comparisons(&cells, Axis::Patch, "off", method, level);
         let patches = compare::patches(&comparisons, level);
-        View {
+        let mut view = View {
             results,
             level,
             method,
@@ -158,7 +161,10 @@ impl<'a> View<'a> {
             errors: reasons(&cells, Verdict::Error),
             violations: violations(&cells),
             cells,
-        }
+            gates: Vec::new(),
+        };
+        view.gates = results.gates.iter().map(|gate| gate::evaluate(gate, &view)).collect();
+        view
     }
 
     /// The cell with that id.

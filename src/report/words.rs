@@ -1,7 +1,7 @@
 //! Sentences that several formats share.
 
-use super::text::{counted, k_of_n, p_value, percent, points, points_interval, trimmed};
-use super::{Comparison, Decision, IntervalMethod, PatchSummary, View};
+use super::text::{counted, k_of_n, p_value, percent, points, points_interval, short_digest, trimmed};
+use super::{CellView, Comparison, Decision, IntervalMethod, PatchSummary, Source, View};
 use crate::domain::Axis;
 
 /// What came out, in one sentence without a full stop: `34 of 78 tested runs failed (80 planned: 2 not
@@ -105,6 +105,17 @@ pub(super) fn effect(pair: &Comparison, view: &View<'_>) -> String {
 pub(super) fn limits(view: &View<'_>) -> Vec<String> {
     let level = view.level.percent();
     let mut limits = Vec::new();
+    let mut digests: Vec<&str> = view.results.sources.iter().map(|source| source.digest.as_str()).collect();
+    digests.sort_unstable();
+    digests.dedup();
+    if digests.len() > 1 {
+        limits.push(format!(
+            "The results are merged from {} different states of the suite (digests {}): what is one cell here may have \
+             been run in different ways.",
+            digests.len(),
+            digests.iter().map(|digest| short_digest(digest)).collect::<Vec<_>>().join(", ")
+        ));
+    }
     if view.missing > 0 || view.results.interrupted {
         limits.push(format!(
             "The matrix is not complete: {} of {} planned runs are missing.",
@@ -146,4 +157,38 @@ pub(super) fn limits(view: &View<'_>) -> Vec<String> {
             .to_owned(),
     );
     limits
+}
+
+/// The sentence with a capital.
+pub(super) fn capital(sentence: &str) -> String {
+    let mut characters = sentence.chars();
+    match characters.next() {
+        Some(first) => first.to_uppercase().chain(characters).collect(),
+        None => String::new(),
+    }
+}
+
+/// Failed of tested of every cell in each of the folders that results are merged from, in the order of
+/// the cells.
+pub(super) fn by_source(view: &View<'_>) -> Vec<Vec<String>> {
+    let of = |cell: &CellView<'_>, source: &Source| {
+        let runs = cell.runs.iter().filter(|run| source.repeats.contains(&run.repeat));
+        let counts: crate::stats::Counts = runs.map(|run| run.verdict).collect();
+        counts.failed().map_or("no data".to_owned(), k_of_n)
+    };
+    let cells = view.cells.iter();
+    cells.map(|cell| view.results.sources.iter().map(|source| of(cell, source)).collect()).collect()
+}
+
+/// The folders that results are merged from, numbered as in [`by_source`].
+pub(super) fn sources(view: &View<'_>) -> Vec<String> {
+    let line = |(source, n): (&Source, u32)| {
+        format!(
+            "#{n} {} (started {}, digest {})",
+            source.name,
+            source.started_at,
+            short_digest(&source.digest)
+        )
+    };
+    view.results.sources.iter().zip(1..).map(line).collect()
 }

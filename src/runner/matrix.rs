@@ -4,16 +4,19 @@
 use super::load::Loaded;
 use super::names::Names;
 use super::rehearsal::Rehearsal;
-use super::reports::Reports;
+use super::reports::{Rendered, Reports, read_timelines};
 use super::schedule::{OBSERVED, Schedule};
-use super::trial::{self, Shared};
+use super::stopping::Early;
+use super::trial::{self, Shared, TrialError};
+use crate::domain::classify;
 use crate::domain::{Axis, CellKey, OfferedPatch, ReasonCode, RunId, RunResult, ToolInfo, Verdict};
 use crate::judge::patches;
 use crate::process::Supervisor;
 use crate::progress::RunEvent;
+use crate::report::GateResult;
 use crate::stats::Level;
 use crate::store::{Folder, MatrixRecord, StoreError};
-use crate::suite::{Filter, Suite, Trial};
+use crate::suite::{Cell, Filter, Gate, Scope, Stopping, Suite, Trial};
 use crate::upstream;
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -25,6 +28,9 @@ use tokio_util::sync::CancellationToken;
 /// How long an upstream may take to list its tools before any agent comes. `npx` may have to
 /// install it first.
 const PROBE_LIMIT: Duration = Duration::from_secs(120);
+
+/// After how long, and how often again, somebody who waits for that is told so.
+const PROBE_IS_SLOW: Duration = Duration::from_secs(10);
 
 /// How often the reports are written again while runs end.
 const REPORTS_EVERY: Duration = Duration::from_secs(2);
@@ -38,12 +44,21 @@ pub struct Options {
     pub repeats: Option<u32>,
     /// Which cells, as given on the command line.
     pub filters: Vec<String>,
+    /// Gates beside those of the suite, as given on the command line.
+    pub gates: Vec<String>,
     /// Confidence level of intervals.
     pub level: Level,
     /// Columns of the terminal, where there is one.
     pub width: Option<u16>,
     /// The models are scripts, and nothing is measured.
     pub rehearsal: Option<Rehearsal>,
+}
+
+impl Options {
+    /// The rule that ends repeats early: a number that is asked for replaces it.
+    pub fn stopping(&self, suite: &Suite) -> Option<Stopping> {
+        if self.repeats.is_some() { None } else { suite.stopping }
+    }
 }
 
 /// A matrix that is over.
@@ -57,6 +72,8 @@ pub struct Outcome {
     pub interrupted: bool,
     /// The table for a terminal.
     pub table: String,
+    /// How the gates stand.
+    pub gates: Vec<GateResult>,
 }
 
 /// Why a matrix could not be carried out.
@@ -65,6 +82,9 @@ pub enum MatrixError {
     /// A filter.
     #[error(transparent)]
     Filter(#[from] crate::suite::FilterError),
+    /// A gate.
+    #[error(transparent)]
+    Gate(#[from] crate::suite::GateError),
     /// The results folder.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -96,6 +116,21 @@ pub enum MatrixError {
     /// The processes could not be watched.
     #[error("the watchdog that ends agents when this program is killed could not be started")]
     Watchdog(#[source] std::io::Error),
+    /// A run that this machine could not carry out, so that it does not count.
+    #[error(transparent)]
+    Trial(#[from] TrialError),
+    /// It had begun, and its results could no longer be kept.
+    #[error(
+        "the matrix broke off; finished runs are kept, and once this is mended `nochmal run --resume '{}'` goes on",
+        .folder.display()
+    )]
+    BrokeOff {
+        /// The results folder.
+        folder: PathBuf,
+        /// Why.
+        #[source]
+        source: Box<MatrixError>,
+    },
     /// A report.
     #[error("the reports could not be made")]
     Report(#[from] crate::report::ReportError),
@@ -126,12 +161,23 @@ pub async fn run(
     if trials.is_empty() {
         return Err(MatrixError::NothingLeft);
     }
+    let values = |axis| loaded.suite.values(axis).into_iter().map(str::to_owned).collect();
+    let mut gates = loaded.suite.gates.clone();
+    for gate in &options.gates {
+        gates.push(Gate::parse(gate, Scope::One, &values)?);
+    }
     let supervisor = Supervisor::start(Some(program)).map_err(MatrixError::Watchdog)?;
     let (folder, matrix, before) = open(&loaded, options, target)?;
     let finished: HashSet<RunId> = before.iter().map(|run| run.run_id.clone()).collect();
     let limits = loaded.suite.limits;
     let per_model = limits.per_model.map(|most| most as usize);
-    let schedule = Schedule::new(trials.clone(), &finished, limits.parallel as usize, per_model);
+    let mut schedule = Schedule::new(trials.clone(), &finished, limits.parallel as usize, per_model);
+    let stopping = options.stopping(&loaded.suite).map(|rule| Early {
+        rule,
+        level: options.level,
+        cells: distinct(&trials),
+    });
+    let left_out = stopping.as_ref().map_or(0, |early| schedule.leave_out(&early.done(&before)));
     let mut shared = Shared {
         loaded,
         program: program.to_owned(),
@@ -141,19 +187,22 @@ pub async fn run(
         rehearsal: options.rehearsal.clone(),
     };
     events(RunEvent::Started {
-        total: trials.len(),
-        finished_before: trials.len() - schedule.waiting(),
+        total: trials.len() - left_out,
+        finished_before: trials.len() - left_out - schedule.waiting(),
         cells: cells(&trials),
     });
     if schedule.waiting() > 0 {
         shared.tools = learn_tools(&shared, &folder, &trials, events, cancel).await;
     }
-    let (reports, environment) = Reports::gather(&shared, &matrix.started_at, options, &trials, cancel).await;
+    let (reports, environment) =
+        Reports::gather(&shared, &matrix.started_at, options, &gates, &trials, cancel).await;
     folder.write("environment.json", &environment)?;
+    folder.write_plan(reports.plan())?;
     let mut matrix = Matrix {
         shared: Arc::new(shared),
         folder,
         schedule,
+        stopping,
         results: before,
         tasks: JoinSet::new(),
         reports,
@@ -162,20 +211,18 @@ pub async fn run(
     };
     let outcome = matrix.carry_out(events, cancel).await;
     // Whatever happened, what is known is written.
-    let table = matrix.write_reports(matrix.schedule.waiting() > 0 || outcome.is_err());
+    let rendered = matrix.write_reports(matrix.schedule.waiting() > 0 || outcome.is_err());
     if let Some(rehearsal) = &options.rehearsal {
         let told = rehearsal.told();
         matrix.folder.write("REHEARSAL.txt", told.text().as_bytes())?;
         matrix.folder.write("rehearsal.json", &told.json())?;
     }
     events(RunEvent::Finished);
-    let interrupted = outcome? || matrix.schedule.waiting() > 0;
-    Ok(Outcome {
-        folder: matrix.folder.path().to_owned(),
-        results: matrix.results,
-        interrupted,
-        table: table?,
-    })
+    let folder = matrix.folder.path().to_owned();
+    let broke_off = |source| MatrixError::BrokeOff { folder: folder.clone(), source: Box::new(source) };
+    let interrupted = outcome.map_err(broke_off)? || matrix.schedule.waiting() > 0;
+    let rendered = rendered.map_err(broke_off)?;
+    Ok(Outcome { results: matrix.results, interrupted, table: rendered.table, gates: rendered.gates, folder })
 }
 
 #[expect(clippy::disallowed_methods, reason = "the runner owns time")]
@@ -189,8 +236,12 @@ fn wall_clock() -> jiff::Timestamp {
 }
 
 fn cells(trials: &[Trial]) -> Vec<CellKey> {
+    distinct(trials).iter().map(|cell| cell.key.clone()).collect()
+}
+
+fn distinct(trials: &[Trial]) -> Vec<Arc<Cell>> {
     let mut seen = HashSet::new();
-    trials.iter().filter(|trial| seen.insert(&trial.cell.id)).map(|trial| trial.cell.key.clone()).collect()
+    trials.iter().filter(|trial| seen.insert(&trial.cell.id)).map(|trial| Arc::clone(&trial.cell)).collect()
 }
 
 fn open(
@@ -221,6 +272,8 @@ fn open(
         digest: loaded.suite.digest.clone(),
         repeats: options.repeats,
         filters: options.filters.clone(),
+        gates: options.gates.clone(),
+        level: Some(options.level.value()),
         started_at: started_at.to_string(),
         rehearsal: options.rehearsal.as_ref().map(|rehearsal| rehearsal.script().to_owned()),
     };
@@ -266,10 +319,17 @@ async fn learn_tools(
         let Ok(dir) = folder.fresh_run_dir(&probe) else { continue };
         let names = Names::of_suite(&shared.loaded.suite).with_run(trial, &dir);
         let listed = match trial::upstream_launch(shared, upstream, &names, &dir) {
-            Ok(launch) => {
-                tokio::select! {
-                    listed = upstream::list_tools(&launch, PROBE_LIMIT) => listed.map_err(|error| error.to_string()),
-                    () = cancel.cancelled() => Err("interrupted".to_owned()),
+            Ok(target) => {
+                let mut listing = std::pin::pin!(upstream::list_tools(&target, PROBE_LIMIT));
+                loop {
+                    tokio::select! {
+                        listed = &mut listing => break listed.map_err(|error| error.to_string()),
+                        () = tokio::time::sleep(PROBE_IS_SLOW) => events(RunEvent::Note(format!(
+                            "upstream {name}: still waiting for the list of its tools, for up to {} s",
+                            PROBE_LIMIT.as_secs()
+                        ))),
+                        () = cancel.cancelled() => break Err("interrupted".to_owned()),
+                    }
                 }
             }
             Err(error) => Err(error.to_string()),
@@ -296,16 +356,20 @@ fn listing(upstream: &str, tools: &[ToolInfo]) -> Vec<String> {
     let line =
         |tool: &ToolInfo| format!("upstream {upstream}: {:<12} {}  ({})", tool.class, tool.tool, tool.reason);
     let mut lines: Vec<String> = tools.iter().map(line).collect();
-    lines.extend(tools.iter().filter_map(crate::domain::classify::warning));
+    lines.extend(tools.iter().filter_map(|tool| classify::warning_in_suite(upstream, tool)));
     lines
 }
+
+/// A run that is over; `None` where it was cancelled.
+type Ended = (RunId, Result<Option<RunResult>, TrialError>);
 
 struct Matrix {
     shared: Arc<Shared>,
     folder: Folder,
     schedule: Schedule,
+    stopping: Option<Early>,
     results: Vec<RunResult>,
-    tasks: JoinSet<(RunId, Option<RunResult>)>,
+    tasks: JoinSet<Ended>,
     reports: Reports,
     started: Instant,
     written: Option<Instant>,
@@ -370,7 +434,7 @@ impl Matrix {
         self.tasks.spawn(async move {
             let result = match patch {
                 Ok(patch) => trial::run(&shared, &trial, &dir, patch.as_deref(), &cancel).await,
-                Err(reason) => Some(trial::untested(&trial, &dir, ReasonCode::NoPatchObserved, reason)),
+                Err(reason) => Ok(Some(trial::untested(&trial, &dir, ReasonCode::NoPatchObserved, reason))),
             };
             (trial.run_id, result)
         });
@@ -379,7 +443,7 @@ impl Matrix {
 
     fn ended(
         &mut self,
-        joined: Result<(RunId, Option<RunResult>), tokio::task::JoinError>,
+        joined: Result<Ended, tokio::task::JoinError>,
         events: &mut (dyn FnMut(RunEvent) + Send),
         interrupted: &mut bool,
     ) -> Result<(), MatrixError> {
@@ -394,13 +458,19 @@ impl Matrix {
             }
         };
         self.schedule.ended(&run_id);
-        let Some(result) = result else {
+        let Some(result) = result? else {
             *interrupted = true;
             events(RunEvent::RunDropped { run_id });
             return Ok(());
         };
         self.folder.append(&result)?;
         self.results.push(result.clone());
+        if let Some(early) = &self.stopping {
+            let runs = self.schedule.leave_out(&early.done_after(&result.key, &self.results));
+            if runs > 0 {
+                events(RunEvent::LeftOut { runs });
+            }
+        }
         events(RunEvent::RunFinished { result: Box::new(result), elapsed: self.started.elapsed() });
         if self.written.is_none_or(|at| at.elapsed() >= REPORTS_EVERY) && self.schedule.running() > 0 {
             self.write_reports(true)?;
@@ -421,12 +491,17 @@ impl Matrix {
         }
     }
 
-    fn write_reports(&self, unfinished: bool) -> Result<String, MatrixError> {
-        let rendered = self.reports.render(&self.results, unfinished, wall_clock())?;
-        for (name, bytes) in rendered.files {
-            self.folder.write(name, &bytes)?;
+    fn write_reports(&self, unfinished: bool) -> Result<Rendered, MatrixError> {
+        // Reports that are made while runs go on are made often: only the last ones read the traces.
+        let timelines = match self.schedule.running() {
+            0 => read_timelines(self.folder.path(), &self.results),
+            _ => BTreeMap::new(),
+        };
+        let rendered = self.reports.render(&self.results, unfinished, wall_clock(), timelines)?;
+        for (name, bytes) in &rendered.files {
+            self.folder.write(name, bytes)?;
         }
-        Ok(rendered.table)
+        Ok(rendered)
     }
 }
 

@@ -4,6 +4,8 @@
 //! |---|---|
 //! | [`load`] | a suite's file and the profiles and files that it names |
 //! | [`matrix`] | the schedule: which run next, how many at once; interruption; reports |
+//! | [`stopping`] | which cells have had enough runs (pure) |
+//! | [`stored`] | results folders → what reports are made of |
 //! | [`trial`] | one run: folder, upstream, proxy, agent, trace |
 //! | `profile` | a profile of the suite → what the agent room launches |
 //! | `prompts` | what is said in a run, rendered |
@@ -22,4 +24,8 @@ mod prompts;
 pub mod rehearsal;
 mod reports;
 mod schedule;
+pub mod stopping;
+pub mod stored;
 pub mod trial;
+
+pub use reports::read_timelines;

@@ -3,13 +3,15 @@
 use super::matrix::Options;
 use super::names::Names;
 use super::rehearsal::Rehearsal;
+use super::stored;
 use super::trial::Shared;
 use crate::agent;
-use crate::domain::RunResult;
+use crate::domain::{RunId, RunResult};
 use crate::process::{CommandLine, Supervisor};
-use crate::report::{Fact, PlannedCell, Results, SuiteInfo, View, formats, terminal_text};
+use crate::report::{GateResult, Timeline, TimelineLimits, View, formats, terminal_text, timelines};
+use crate::store::{CellRecord, FactRecord, PLAN_VERSION, PlanRecord, SuiteRecord};
 use crate::suite::template::map;
-use crate::suite::{AgentProfile, Suite, Trial};
+use crate::suite::{AgentProfile, Gate, Suite, Trial};
 use minijinja::value::Value;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,9 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 /// Everything that stays the same while runs end.
 pub(super) struct Reports {
-    suite: SuiteInfo,
-    environment: Vec<Fact>,
-    cells: Vec<PlannedCell>,
+    plan: PlanRecord,
     options: crate::report::Options,
 }
 
@@ -31,6 +31,8 @@ pub(super) struct Rendered {
     pub files: Vec<(&'static str, Vec<u8>)>,
     /// The table for a terminal.
     pub table: String,
+    /// How the gates stand.
+    pub gates: Vec<GateResult>,
 }
 
 /// `environment.json`, version 1: what the numbers were measured with.
@@ -84,6 +86,7 @@ impl Reports {
         shared: &Shared,
         started_at: &str,
         options: &Options,
+        gates: &[Gate],
         trials: &[Trial],
         cancel: &CancellationToken,
     ) -> (Reports, Vec<u8>) {
@@ -132,19 +135,24 @@ impl Reports {
         let mut bytes = serde_json::to_vec_pretty(&environment).unwrap_or_default();
         bytes.push(b'\n');
         let reports = Reports {
-            suite: SuiteInfo {
-                name: match options.rehearsal {
-                    Some(_) => format!("{} (rehearsal, nothing measured)", suite.name),
-                    None => suite.name.clone(),
+            plan: PlanRecord {
+                version: PLAN_VERSION,
+                suite: SuiteRecord {
+                    name: match options.rehearsal {
+                        Some(_) => format!("{} (rehearsal, nothing measured)", suite.name),
+                        None => suite.name.clone(),
+                    },
+                    description: suite.description.clone().unwrap_or_default(),
+                    digest: suite.digest.clone(),
+                    repeats: options.repeats.unwrap_or(suite.repeats),
+                    harness_version: env!("CARGO_PKG_VERSION").to_owned(),
                 },
-                description: suite.description.clone().unwrap_or_default(),
-                digest: suite.digest.clone(),
-                repeats: options.repeats.unwrap_or(suite.repeats),
-                early_stop: false,
-                version: env!("CARGO_PKG_VERSION").to_owned(),
+                level: options.level.value(),
+                stopping: options.stopping(suite).map(stored::stopping_record),
+                environment: facts(&environment),
+                cells: planned(suite, trials),
+                gates: gates.iter().filter_map(stored::gate_record).collect(),
             },
-            environment: facts(&environment),
-            cells: planned(suite, trials),
             options: crate::report::Options { level: options.level, excel: false, width: options.width },
         };
         (reports, bytes)
@@ -156,22 +164,39 @@ impl Reports {
         runs: &[RunResult],
         interrupted: bool,
         at: jiff::Timestamp,
+        timelines: BTreeMap<RunId, Timeline>,
     ) -> Result<Rendered, crate::report::ReportError> {
-        let results = Results {
-            suite: self.suite.clone(),
-            environment: self.environment.clone(),
-            generated_at: at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
-            cells: self.cells.clone(),
-            runs: runs.to_vec(),
-            interrupted,
-        };
+        let at = at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+        let mut results = stored::results(&self.plan, runs, at);
+        results.interrupted = interrupted;
+        results.timelines = timelines;
         let view = View::of(&results, &self.options);
         let mut files = Vec::new();
         for format in formats() {
             files.push((format.file_name, (format.render)(&view, &self.options)?));
         }
-        Ok(Rendered { files, table: terminal_text(&view, &self.options) })
+        Ok(Rendered { files, table: terminal_text(&view, &self.options), gates: view.gates })
     }
+
+    /// What the reports say beside the runs, to be kept with them.
+    pub fn plan(&self) -> &PlanRecord {
+        &self.plan
+    }
+}
+
+/// What happened in runs, read from their traces in a results folder: as many as a page can carry. A
+/// trace that is missing, or not whole, is left out.
+pub fn read_timelines(folder: &Path, runs: &[RunResult]) -> BTreeMap<RunId, Timeline> {
+    // No run is that long but a runaway one, whose end a page could not show anyway.
+    const LONGEST_TRACE: u64 = 16 << 20;
+    timelines(runs, TimelineLimits::default(), &mut |run| {
+        let path = folder.join(run.trace.as_deref()?);
+        if std::fs::metadata(&path).ok()?.len() > LONGEST_TRACE {
+            return None;
+        }
+        let text = std::fs::read_to_string(&path).ok()?;
+        Some(crate::trace::read(&text).ok()?.records)
+    })
 }
 
 /// The values of an axis that the runs have, each once, in the order of the alphabet.
@@ -199,20 +224,20 @@ fn tools<'a>(shared: &'a Shared, upstream: &str) -> Vec<ToolFacts<'a>> {
 }
 
 /// The cells that have runs, in the order of the suite: the order of runs is shuffled.
-fn planned(suite: &Suite, trials: &[Trial]) -> Vec<PlannedCell> {
+fn planned(suite: &Suite, trials: &[Trial]) -> Vec<CellRecord> {
     let mut repeats: BTreeMap<&str, u32> = BTreeMap::new();
     for trial in trials {
         *repeats.entry(&trial.cell.id.0).or_default() += 1;
     }
     let planned = suite.cells.iter().filter_map(|cell| {
         let repeats = *repeats.get(cell.id.0.as_str())?;
-        Some(PlannedCell { id: cell.id.clone(), key: cell.key.clone(), repeats })
+        Some(CellRecord { id: cell.id.clone(), cell: cell.key.clone(), repeats })
     });
     planned.collect()
 }
 
-fn facts(environment: &Environment<'_>) -> Vec<Fact> {
-    let fact = |name: String, value: String| Fact { name, value };
+fn facts(environment: &Environment<'_>) -> Vec<FactRecord> {
+    let fact = |name: String, value: String| FactRecord { name, value };
     let mut facts = vec![fact("machine".to_owned(), format!("{} {}", environment.os, environment.arch))];
     if let Some(script) = environment.rehearsal {
         let text = format!("every model was the script `{script}`: nothing was measured");
@@ -239,9 +264,10 @@ pub(super) async fn installed(
 ) -> Option<Result<String, String>> {
     let probe = profile.probe.as_ref()?;
     let program = program.to_string_lossy();
-    let names = Names::default()
-        .with("nochmal", program.as_ref())
-        .with("profile", map([("dir", Value::from(dir.map(|dir| dir.to_string_lossy())))]));
+    let names = Names::default().with("nochmal", program.as_ref()).with(
+        "profile",
+        map([("dir", dir.map_or(Value::UNDEFINED, |dir| Value::from(dir.to_string_lossy())))]),
+    );
     let argv = probe.iter().map(|part| names.render(part)).collect::<Result<Vec<_>, _>>();
     let argv = match argv {
         Ok(argv) => argv,

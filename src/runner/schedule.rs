@@ -1,6 +1,6 @@
 //! Which run is next. Pure.
 
-use crate::domain::RunId;
+use crate::domain::{CellId, RunId};
 use crate::suite::Trial;
 use std::collections::{BTreeMap, HashSet};
 
@@ -54,6 +54,13 @@ impl Schedule {
         self.running.remove(run);
     }
 
+    /// Leaves out what is waiting of these cells; gives the number of runs that are left out.
+    pub fn leave_out(&mut self, done: &HashSet<CellId>) -> usize {
+        let before = self.waiting.len();
+        self.waiting.retain(|trial| !done.contains(&trial.cell.id));
+        before - self.waiting.len()
+    }
+
     fn may_start(&self, trial: &Trial) -> bool {
         let model = &trial.cell.key.model;
         let busy = self.running.values().filter(|other| &other.cell.key.model == model).count();
@@ -74,7 +81,7 @@ impl Schedule {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{CellId, CellKey};
+    use crate::domain::CellKey;
     use crate::suite::Cell;
     use std::sync::Arc;
 
@@ -115,6 +122,17 @@ mod tests {
         assert_eq!(schedule.start_next(), None);
         schedule.ended(&trials[0].run_id);
         assert_eq!(schedule.start_next(), Some(trials[1].clone()));
+    }
+
+    #[test]
+    fn a_cell_that_is_done_is_not_run_again_and_frees_what_waits_for_it() {
+        let trials = vec![trial("m", "off", 1), trial("m", "off", 2), trial("m", OBSERVED, 1)];
+        let mut schedule = Schedule::new(trials.clone(), &none(), 9, None);
+        assert_eq!(schedule.start_next(), Some(trials[0].clone()));
+        schedule.ended(&trials[0].run_id);
+        assert_eq!(schedule.leave_out(&HashSet::from([trials[0].cell.id.clone()])), 1);
+        assert_eq!(schedule.start_next(), Some(trials[2].clone()));
+        assert_eq!(schedule.waiting(), 0);
     }
 
     #[test]

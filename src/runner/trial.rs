@@ -19,7 +19,7 @@ use crate::suite::profile::McpTransport;
 use crate::suite::template::map;
 use crate::suite::{AgentProfile, Server, Trial, Upstream};
 use crate::trace::{Event, Record, Started, TRACE_VERSION};
-use crate::upstream::Launch;
+use crate::upstream::{Launch, Target};
 use crate::{judge, suite, trace};
 use minijinja::value::Value;
 use std::collections::BTreeMap;
@@ -83,26 +83,44 @@ pub enum TrialError {
     Random(getrandom::Error),
 }
 
+impl TrialError {
+    /// Whether the next run would meet the same: a full disk says nothing about an agent, and a run
+    /// that it spoiled must not count as finished.
+    fn is_of_the_machine(&self) -> bool {
+        matches!(self, TrialError::Write { .. } | TrialError::Random(_))
+    }
+}
+
 /// Carries out one run in `dir`, which is empty. `patch` is the text for the system prompt.
 /// `None` where it was cancelled: such a run does not count and leaves no trace.
+///
+/// # Errors
+/// Where this machine cannot carry it out. It does not count either.
 pub async fn run(
     shared: &Shared,
     trial: &Trial,
     dir: &Path,
     patch: Option<&str>,
     cancel: &CancellationToken,
-) -> Option<RunResult> {
+) -> Result<Option<RunResult>, TrialError> {
     #[expect(clippy::disallowed_methods, reason = "the runner owns time")]
     let (started, started_at) = (std::time::Instant::now(), jiff::Timestamp::now());
     let mut result = blank(trial, started_at.to_string());
     if let Some(rehearsal) = &shared.rehearsal {
         rehearsal.begin(&trial.run_id);
     }
+    let forget = || {
+        let _ = std::fs::remove_file(shared.results.join(Folder::trace_name(&trial.run_id)));
+    };
     match carry_out(shared, trial, dir, patch, cancel, &mut result).await {
         Ok(true) => {}
         Ok(false) => {
-            let _ = std::fs::remove_file(shared.results.join(Folder::trace_name(&trial.run_id)));
-            return None;
+            forget();
+            return Ok(None);
+        }
+        Err(error) if error.is_of_the_machine() => {
+            forget();
+            return Err(error);
         }
         Err(error) => result.reason = error.to_string(),
     }
@@ -111,7 +129,7 @@ pub async fn run(
         rehearsed(shared, rehearsal, trial, dir, patch, &result);
     }
     tidy(dir);
-    Some(result)
+    Ok(Some(result))
 }
 
 /// Compares what a rehearsed run should have been with what it was.
@@ -263,7 +281,7 @@ pub(super) fn upstream_launch(
     upstream: &Upstream,
     names: &Names,
     dir: &Path,
-) -> Result<Launch, TrialError> {
+) -> Result<Target, TrialError> {
     let render = |text: &String| {
         names.render(text).map_err(|source| TrialError::Template { what: "the upstream's command", source })
     };
@@ -293,7 +311,8 @@ pub(super) fn upstream_launch(
             std::iter::once(command).chain(args).map(render).collect::<Result<_, _>>()?
         }
     };
-    Ok(Launch { command: CommandLine { argv, env, folder }, supervisor: shared.supervisor.clone() })
+    let command = CommandLine { argv, env, folder };
+    Ok(Launch { command, supervisor: shared.supervisor.clone() }.into())
 }
 
 /// How the tools of an upstream are classified.
@@ -399,7 +418,7 @@ fn agent_names(
     let dir = shared.loaded.profile_dirs.get(&trial.cell.key.agent);
     let variable = |name: &str| shared.variable(trial, name)?.into_string().ok();
     let env = map(profile.env_pass.iter().filter_map(|name| Some((name.as_str(), variable(name)?.into()))));
-    let profile = map([("dir", Value::from(dir.map(|dir| dir.to_string_lossy())))]);
+    let profile = map([("dir", dir.map_or(Value::UNDEFINED, |dir| Value::from(dir.to_string_lossy())))]);
     names
         .clone()
         .with("nochmal", program)

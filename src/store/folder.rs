@@ -1,7 +1,8 @@
 //! The folder itself.
 
-use super::{MatrixRecord, RECORD_VERSION, RunRecord};
+use super::{MatrixRecord, PLAN_VERSION, PlanRecord, RECORD_VERSION, RunRecord};
 use crate::domain::{RunId, RunResult};
+use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -51,6 +52,7 @@ pub enum StoreError {
 
 const RUNS: &str = "runs.jsonl";
 const MATRIX: &str = "matrix.json";
+const PLAN: &str = "plan.json";
 const TRACES: &str = "traces";
 const LOCK: &str = ".lock";
 
@@ -150,13 +152,28 @@ impl Folder {
     /// Keeps a finished run: when this returns, the run counts.
     ///
     /// # Errors
-    /// Where the line cannot be written.
+    /// Where the line cannot be written. The run then does not count.
     pub fn append(&mut self, run: &RunResult) -> Result<(), StoreError> {
         let path = self.path.join(RUNS);
         let mut line = to_json(&path, &RunRecord::from(run))?;
         line.push(b'\n');
+        let before = self.runs.metadata().map_err(io("cannot write", &path))?.len();
         let written = self.runs.write_all(&line).and_then(|()| self.runs.sync_data());
-        written.map_err(io("cannot write", &path))
+        written.map_err(|error| {
+            // The half that a full disk took would swallow the next line: both would be lost.
+            let _ = self.runs.set_len(before);
+            io("cannot write", &path)(error)
+        })
+    }
+
+    /// Keeps what the matrix planned.
+    ///
+    /// # Errors
+    /// Where it cannot be written.
+    pub fn write_plan(&self, plan: &PlanRecord) -> Result<(), StoreError> {
+        let mut text = to_json(&self.path.join(PLAN), plan)?;
+        text.push(b'\n');
+        self.write(PLAN, &text)
     }
 
     /// Writes a file of the folder whole or not at all.
@@ -164,13 +181,22 @@ impl Folder {
     /// # Errors
     /// Where it cannot be written.
     pub fn write(&self, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
-        let path = self.path.join(name);
-        let mut file = tempfile::NamedTempFile::new_in(&self.path).map_err(io("cannot write", &path))?;
-        file.write_all(bytes).map_err(io("cannot write", &path))?;
-        set_readable(file.as_file());
-        file.persist(&path).map_err(|error| io("cannot write", &path)(error.error))?;
-        Ok(())
+        write_file(&self.path, name, bytes)
     }
+}
+
+/// Writes a file of a folder, which is made where it is not there, whole or not at all.
+///
+/// # Errors
+/// Where it cannot be written.
+pub fn write_file(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
+    std::fs::create_dir_all(folder).map_err(io("cannot make the folder", folder))?;
+    let path = folder.join(name);
+    let mut file = tempfile::NamedTempFile::new_in(folder).map_err(io("cannot write", &path))?;
+    file.write_all(bytes).map_err(io("cannot write", &path))?;
+    set_readable(file.as_file());
+    file.persist(&path).map_err(|error| io("cannot write", &path)(error.error))?;
+    Ok(())
 }
 
 /// A temporary file is private; a report is there to be read.
@@ -208,14 +234,41 @@ pub fn read_matrix(folder: &Path) -> Result<MatrixRecord, StoreError> {
     })
 }
 
+/// What the matrix of a results folder planned; `None` where it does not say, as folders of older
+/// programs do not.
+///
+/// # Errors
+/// Where the file cannot be read, or is of a version that this program does not know.
+pub fn read_plan(folder: &Path) -> Result<Option<PlanRecord>, StoreError> {
+    let path = folder.join(PLAN);
+    let text = match std::fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(io("cannot read", &path)(error)),
+    };
+    let malformed = |line: usize, reason: String| StoreError::Malformed { path: path.clone(), line, reason };
+    #[derive(serde::Deserialize)]
+    struct Version {
+        version: u32,
+    }
+    let refused = |error: serde_json::Error| malformed(error.line(), error.to_string());
+    let Version { version } = serde_json::from_str(&text).map_err(refused)?;
+    if version != PLAN_VERSION {
+        return Err(malformed(1, format!("version {version} of the format is not known here")));
+    }
+    serde_json::from_str(&text).map(Some).map_err(refused)
+}
+
 /// The finished runs of a results folder, in the order in which they ended.
 ///
 /// # Errors
-/// Where a line cannot be read, or is of a version that this program does not know.
+/// Where a line cannot be read, is of a version that this program does not know, or tells of a run
+/// that an earlier line told of: it would count twice.
 pub fn read_runs(folder: &Path) -> Result<Vec<RunResult>, StoreError> {
     let path = folder.join(RUNS);
     let text = std::fs::read_to_string(&path).map_err(io("cannot read", &path))?;
-    let mut results = Vec::new();
+    let mut results: Vec<RunResult> = Vec::new();
+    let mut lines: HashMap<RunId, usize> = HashMap::new();
     for (index, line) in text.split_inclusive('\n').enumerate() {
         if !line.ends_with('\n') {
             // A line that is being written, or that a kill cut: that run does not count.
@@ -223,12 +276,20 @@ pub fn read_runs(folder: &Path) -> Result<Vec<RunResult>, StoreError> {
         }
         let malformed =
             |reason: String| StoreError::Malformed { path: path.clone(), line: index + 1, reason };
-        let record: RunRecord = serde_json::from_str(line).map_err(|error| malformed(error.to_string()))?;
+        let record: RunRecord = serde_json::from_str(line).map_err(|error| {
+            malformed(format!("{error}; without this line its run counts as not finished, and is repeated"))
+        })?;
         if record.version() != RECORD_VERSION {
             let reason = format!("version {} of the format is not known here", record.version());
             return Err(malformed(reason));
         }
-        results.push(RunResult::from(record));
+        let result = RunResult::from(record);
+        if let Some(first) = lines.insert(result.run_id.clone(), index + 1) {
+            let reason =
+                format!("the run {} stands in line {first} already; take one of the two away", result.run_id);
+            return Err(malformed(reason));
+        }
+        results.push(result);
     }
     Ok(results)
 }
@@ -247,6 +308,8 @@ mod tests {
             digest: "d".to_owned(),
             repeats: Some(2),
             filters: vec![],
+            gates: vec![],
+            level: None,
             started_at: "2026-01-01T00:00:00Z".to_owned(),
             rehearsal: None,
         }
@@ -319,6 +382,18 @@ mod tests {
             folder.append(&run(3)).unwrap();
             assert_eq!(read_runs(&path).unwrap(), [run(1), run(3)]);
         }
+    }
+
+    #[test]
+    fn a_run_that_is_there_twice_is_refused_with_both_lines() {
+        let parent = tempfile::tempdir().unwrap();
+        let path = parent.path().join("out");
+        let mut folder = Folder::create(&path, &matrix()).unwrap();
+        for repeat in [1, 2, 1] {
+            folder.append(&run(repeat)).unwrap();
+        }
+        let error = read_runs(&path).unwrap_err().to_string();
+        assert!(error.contains("line 3: the run") && error.contains("in line 1 already"), "{error}");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// What must be the same for a matrix to be resumed. Version 1.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MatrixRecord {
     /// Version of this file's format.
     pub version: u32,
@@ -20,6 +20,12 @@ pub struct MatrixRecord {
     pub repeats: Option<u32>,
     /// `--filter`, as given.
     pub filters: Vec<String>,
+    /// `--gate`, as given.
+    #[serde(default)]
+    pub gates: Vec<String>,
+    /// `--level`; older folders do not have it.
+    #[serde(default)]
+    pub level: Option<f64>,
     /// When the matrix was started, RFC 3339.
     pub started_at: String,
     /// The script that stood in for every model, where this is a rehearsal: such runs measure

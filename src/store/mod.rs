@@ -3,8 +3,13 @@
 
 mod folder;
 mod matrix;
+mod plan;
 mod record;
 
-pub use folder::{Folder, StoreError, read_matrix, read_runs};
+pub use folder::{Folder, StoreError, read_matrix, read_plan, read_runs, write_file};
 pub use matrix::MatrixRecord;
+pub use plan::{
+    CellRecord, CheckRecord, ConditionRecord, FactRecord, GateRecord, PLAN_VERSION, PlanRecord,
+    StoppingRecord, SuiteRecord, UntilRecord,
+};
 pub use record::{RECORD_VERSION, RunRecord};

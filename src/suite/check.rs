@@ -2,13 +2,15 @@
 
 use super::decode::{At, Decoder, Fields, Shape};
 use super::diagnostics::{Diagnostics, Source, shown};
+use super::gate;
 use super::matrix::{self, Axes, Known, Purpose};
 use super::parts::{self, ALONE, Conversation, Limits, ScenarioParams};
 use super::profile::{self, AgentProfile};
+use super::repeats::{self, Stopping, Until};
 use super::template::{Names, Place};
 use super::tree::{self, Node};
 use super::upstream;
-use super::{Cell, Context, MAX_REPEATS, MAX_RUNS, Suite, digest};
+use super::{Cell, Context, MAX_RUNS, Suite, digest};
 use crate::domain::Axis;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::Range;
@@ -31,9 +33,10 @@ const SUITE: Shape = Shape::new(
         "agents",
         "scenario_params",
         "limits",
+        "gates",
     ],
 )
-.later(&["gates", "rebuilt", "secrets", "scenarios", "checks", "presentation"])
+.later(&["rebuilt", "secrets", "scenarios", "checks", "presentation"])
 .hints(&[
     ("agent", "an axis stands under `matrix:`"),
     ("model", "an axis stands under `matrix:`"),
@@ -49,6 +52,7 @@ const SUITE: Shape = Shape::new(
     ("parallel", "it stands under `limits:`"),
     ("per_model", "it stands under `limits:`"),
     ("retry_after", "it stands under `scenario_params:`"),
+    ("gate", "the gates are a list under `gates:`"),
     ("error_rate", "it stands under `scenario_params:`"),
 ]);
 
@@ -100,11 +104,9 @@ fn suite(decoder: &mut Decoder, root: &Node, context: &Context<'_>) -> Option<Su
     let name = suite_name(decoder, &fields);
     let description =
         fields.get("description").and_then(|node| decoder.text(node, "a text")).map(|text| text.value);
-    let repeats = match fields.get("repeats") {
-        Some(node) => {
-            decoder.whole(node, "`repeats`", 1..=u64::from(MAX_REPEATS)).and_then(|n| u32::try_from(n).ok())
-        }
-        None => Some(1),
+    let repeats = match fields.entry("repeats") {
+        Some((key, node)) => repeats::read(decoder, key, node),
+        None => Some((1, None)),
     };
     let seed = match fields.get("seed") {
         Some(node) => decoder.whole(node, "the seed", 0..=u64::MAX),
@@ -160,8 +162,11 @@ fn suite(decoder: &mut Decoder, root: &Node, context: &Context<'_>) -> Option<Su
     };
     if let Some(cells) = &cells {
         observed_has_its_partner(decoder, cells, &axes);
+        if let (Some((_, Some(rule))), Some(node)) = (repeats, fields.get("repeats")) {
+            can_be_decided(decoder, node, rule, cells);
+        }
         agents_can_go_on(decoder, cells, &axes, &agents, &conversations.parts);
-        let runs = cells.len() as u64 * u64::from(repeats.unwrap_or(1));
+        let runs = cells.len() as u64 * u64::from(repeats.map_or(1, |(most, _)| most));
         if runs > MAX_RUNS
             && let Some((key, _)) = fields.entry("repeats")
         {
@@ -182,11 +187,15 @@ fn suite(decoder: &mut Decoder, root: &Node, context: &Context<'_>) -> Option<Su
         None => ScenarioParams::default(),
     };
 
+    let gates =
+        fields.get("gates").map(|node| gate::read(decoder, node, cells.as_deref())).unwrap_or_default();
+
     let digest = digest(std::iter::once(source.text.as_str()).chain(files.iter().map(String::as_str)));
     Some(Suite {
         name: name?,
         description,
-        repeats: repeats?,
+        repeats: repeats?.0,
+        stopping: repeats?.1,
         seed: seed?,
         vars,
         limits,
@@ -196,6 +205,7 @@ fn suite(decoder: &mut Decoder, root: &Node, context: &Context<'_>) -> Option<Su
         upstreams: upstreams.parts,
         agents,
         patch_files,
+        gates,
         cells: cells?,
         digest,
     })
@@ -337,6 +347,27 @@ fn observed_has_its_partner(decoder: &mut Decoder, cells: &[Arc<Cell>], axes: &A
                 "add `off` to the axis, or a cell such as `{}`",
                 first.key.with(Axis::Patch, "off")
             ));
+    }
+}
+
+/// `until: decided` needs comparisons of runs that are made in turn.
+fn can_be_decided(decoder: &mut Decoder, node: &Node, rule: Stopping, cells: &[Arc<Cell>]) {
+    if rule.until != Until::Decided {
+        return;
+    }
+    let keys: HashSet<_> = cells.iter().map(|cell| &cell.key).collect();
+    if keys.iter().any(|key| key.patch == "observed") {
+        decoder
+            .error(node.span.clone(), "`until: decided` cannot be used with `patch: observed`")
+            .help("its runs come after all of those without a patch, and not in turn with them")
+            .help("write `until: {half_width: 0.15}`, or a fixed number");
+    } else if !keys.iter().any(|key| key.patch != "off" && keys.contains(&key.with(Axis::Patch, "off"))) {
+        decoder
+            .error(
+                node.span.clone(),
+                "`until: decided` has nothing to decide: no cell is there with and without a patch",
+            )
+            .help("write `until: {half_width: 0.15}`, or a fixed number");
     }
 }
 

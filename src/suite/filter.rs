@@ -6,6 +6,7 @@
 use super::Suite;
 use super::diagnostics::{shown, suggestion};
 use crate::domain::{Axis, CellKey};
+use std::fmt;
 
 /// Which cells are kept.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -72,6 +73,15 @@ impl Filter {
     /// # Errors
     /// When it is malformed, or names an axis or a value that no cell has.
     pub fn parse(text: &str, suite: &Suite) -> Result<Filter, FilterError> {
+        let values = |axis| suite.values(axis).into_iter().map(str::to_owned).collect();
+        Filter::parse_among(text, &values)
+    }
+
+    /// Reads one filter; `there` gives the values that cells have on an axis.
+    ///
+    /// # Errors
+    /// When it is malformed, or names an axis or a value that no cell has.
+    pub fn parse_among(text: &str, there: &dyn Fn(Axis) -> Vec<String>) -> Result<Filter, FilterError> {
         let axes: Vec<&str> = Axis::ALL.iter().map(|axis| axis.name()).collect();
         let mut conditions = Vec::new();
         for part in text.split(',') {
@@ -86,13 +96,14 @@ impl Filter {
                 axis: shown(name),
                 help: suggestion(name, &axes),
             })?;
-            let there = suite.values(axis);
+            let there = there(axis);
             let values: Vec<String> = values.split('|').map(|value| value.trim().to_owned()).collect();
             for value in &values {
                 if value.is_empty() {
                     return Err(no_condition());
                 }
-                if !there.contains(&value.as_str()) {
+                if !there.contains(value) {
+                    let there: Vec<&str> = there.iter().map(String::as_str).collect();
                     return Err(FilterError::Value {
                         axis,
                         value: shown(value),
@@ -121,11 +132,49 @@ impl Filter {
         Err(FilterError::Nothing { filter: all.join(" and ") })
     }
 
+    /// Keeps the cells that have one of these values on each of these axes.
+    pub fn of(values: impl IntoIterator<Item = (Axis, Vec<String>)>) -> Filter {
+        Filter::from_conditions(values.into_iter().map(|(axis, values)| (axis, values, true)))
+    }
+
+    /// Keeps the cells for which all conditions hold: an axis, values, and whether one of these values is
+    /// there, or none.
+    pub fn from_conditions(conditions: impl IntoIterator<Item = (Axis, Vec<String>, bool)>) -> Filter {
+        let condition = |(axis, values, equal)| Condition { axis, values, equal };
+        Filter { conditions: conditions.into_iter().map(condition).collect() }
+    }
+
+    /// The conditions, as in [`Filter::from_conditions`].
+    pub fn conditions(&self) -> impl Iterator<Item = (Axis, &[String], bool)> {
+        self.conditions.iter().map(|condition| (condition.axis, &condition.values[..], condition.equal))
+    }
+
+    /// The axis, value before and value after, where the filter is `axis=before|after`.
+    pub fn pair(&self) -> Option<(Axis, String, String)> {
+        let [Condition { axis, values, equal: true }] = &self.conditions[..] else { return None };
+        match &values[..] {
+            [before, after] if before != after => Some((*axis, before.clone(), after.clone())),
+            _ => None,
+        }
+    }
+
     /// Whether a cell is kept.
     pub fn keeps(&self, key: &CellKey) -> bool {
         self.conditions.iter().all(|condition| {
             condition.values.iter().any(|value| value == key.get(condition.axis)) == condition.equal
         })
+    }
+}
+
+impl fmt::Display for Filter {
+    /// As on the command line.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, Condition { axis, values, equal }) in self.conditions.iter().enumerate() {
+            let comma = if index > 0 { "," } else { "" };
+            let sign = if *equal { "=" } else { "!=" };
+            write!(f, "{comma}{axis}{sign}{}", values.join("|"))?;
+        }
+        Ok(())
     }
 }
 

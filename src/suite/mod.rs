@@ -11,6 +11,8 @@
 //! | [`profile`], [`output`] | an agent program, and how its output is read |
 //! | [`parts`], [`upstream`] | prompts, conversations, limits; the servers |
 //! | [`matrix`] | axes, `exclude`, `include` → cells |
+//! | [`gate`] | conditions on the results, of the suite or the command line |
+//! | [`repeats`] | how often a cell is run |
 //! | [`filter`], [`trial`], [`plan`] | which runs, in which order, and their text for `--dry-run` |
 //!
 //! Every scalar is the text that was written until a field reads it otherwise: `off`, `on` and
@@ -19,11 +21,13 @@
 pub mod decode;
 pub mod diagnostics;
 pub mod filter;
+pub mod gate;
 pub mod matrix;
 pub mod output;
 pub mod parts;
 pub mod plan;
 pub mod profile;
+pub mod repeats;
 pub mod template;
 pub mod tree;
 pub mod trial;
@@ -36,9 +40,11 @@ mod syntax;
 pub use check::check;
 pub use diagnostics::{Diagnostic, Diagnostics};
 pub use filter::{Filter, FilterError};
+pub use gate::{Change, Gate, GateCheck, GateError, Scope};
 pub use matrix::Cell;
 pub use parts::{Conversation, Limits, Prompt, ScenarioParams, Turn, When};
 pub use profile::AgentProfile;
+pub use repeats::{Stopping, Until};
 pub use trial::Trial;
 pub use upstream::{Builtin, Server, ToolGlobs, Upstream};
 
@@ -80,8 +86,10 @@ pub struct Suite {
     pub name: String,
     /// For people.
     pub description: Option<String>,
-    /// Runs of every cell, from 1.
+    /// Runs of every cell, from 1; the most where a rule may end them earlier.
     pub repeats: u32,
+    /// The rule that may end the runs of a cell earlier.
+    pub stopping: Option<Stopping>,
     /// For chaos and for the order of runs.
     pub seed: u64,
     /// The user's own names in templates.
@@ -100,6 +108,8 @@ pub struct Suite {
     pub agents: BTreeMap<String, AgentProfile>,
     /// Texts of the `file:PATH` patches, by the value on the patch axis.
     pub patch_files: BTreeMap<String, String>,
+    /// Conditions that the results must meet.
+    pub gates: Vec<Gate>,
     /// Every cell, none twice: the product in axis order, then what `include` adds.
     pub cells: Vec<Arc<Cell>>,
     /// SHA-256, hexadecimal, over the suite's text and every file that it names.

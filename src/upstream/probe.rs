@@ -1,18 +1,25 @@
 //! Asking a server for its tools before any agent comes: a short process of its own (C5).
 
-use super::{Launch, LaunchError, Running, launch};
+use super::{LaunchError, Target, launch, remote};
 use crate::domain::RawJson;
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use std::collections::HashMap;
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{ChildStdin, ChildStdout};
 
 /// The version that is asked for: the newest that has a handshake.
-const PROTOCOL: &str = "2025-11-25";
+pub(super) const PROTOCOL: &str = "2025-11-25";
 
 /// More pages than any server has; a cursor that never ends is a server's fault.
-const MOST_PAGES: u32 = 1_000;
+pub(super) const MOST_PAGES: u32 = 1_000;
+
+/// How long a server that refused the handshake may take to list its tools without one.
+const SECOND_TRY: Duration = Duration::from_secs(5);
+
+/// So much of what is no message is repeated, in characters.
+const NOISE_KEPT: usize = 200;
 
 /// Why a server's tools could not be learned.
 #[derive(Debug, thiserror::Error)]
@@ -21,16 +28,22 @@ pub enum ProbeError {
     #[error(transparent)]
     Launch(#[from] LaunchError),
     /// It ended before it had answered.
-    #[error("the upstream ended before it listed its tools: {how}{}", stderr_part(.stderr))]
+    #[error("the upstream ended before it listed its tools: {how}{}{}", noise_part(.noise), stderr_part(.stderr))]
     Ended {
         /// Exit code or signal.
         how: String,
+        /// What it wrote to stdout that is no message.
+        noise: String,
         /// The end of its stderr.
         stderr: String,
     },
     /// It did not answer in time.
-    #[error("the upstream did not answer `{method}` within {} s", .limit.as_secs())]
+    #[error("the upstream did not answer `{method}` within {} s{}{}", .limit.as_secs(), noise_part(.noise), stderr_part(.stderr))]
     Silent {
+        /// What it wrote to stdout that is no message.
+        noise: String,
+        /// The end of its stderr.
+        stderr: String,
         /// What it was asked.
         method: &'static str,
         /// How long it had.
@@ -43,6 +56,22 @@ pub enum ProbeError {
         method: &'static str,
         /// What it said.
         error: RawJson,
+    },
+    /// It did not answer with success.
+    #[error("the upstream answered `{method}` with HTTP {status}")]
+    Http {
+        /// What it was asked.
+        method: &'static str,
+        /// The status.
+        status: String,
+    },
+    /// It was not reached, or the connection broke.
+    #[error("`{method}` was not answered by the upstream: {reason}")]
+    Broken {
+        /// What it was asked.
+        method: &'static str,
+        /// Why.
+        reason: String,
     },
     /// It answered something else.
     #[error("the upstream does not speak MCP: its answer to `{method}` cannot be read: {reason}")]
@@ -58,39 +87,51 @@ fn stderr_part(stderr: &str) -> String {
     if stderr.is_empty() { String::new() } else { format!("; its stderr ends with: {stderr}") }
 }
 
-/// Starts a server, asks for its tools, and ends it. Each tool is as the server wrote it.
+fn noise_part(noise: &str) -> String {
+    if noise.is_empty() {
+        return String::new();
+    }
+    format!("; it wrote to stdout, where only MCP messages may stand: {noise}")
+}
+
+/// Starts a server or opens a session at one, asks for its tools, and ends it. Each tool is as the
+/// server wrote it.
 ///
 /// # Errors
 /// Where it cannot be started, ends, stays silent beyond `limit` for one answer, or speaks no MCP.
-pub async fn list_tools(command: &Launch, limit: Duration) -> Result<Vec<RawJson>, ProbeError> {
+pub async fn list_tools(upstream: &Target, limit: Duration) -> Result<Vec<RawJson>, ProbeError> {
+    let command = match upstream {
+        Target::Command(command) => command,
+        Target::Url(remote) => return remote::probe::list_tools(remote, limit).await,
+    };
     let mut running = launch(command)?;
     let (Some(stdin), Some(stdout)) = (running.take_stdin(), running.take_stdout()) else {
         return Ok(Vec::new());
     };
-    let mut talk = Talk { stdin, stdout: BufReader::new(stdout), next: 0, limit };
+    let mut talk =
+        Talk { stdin, stdout: BufReader::new(stdout), next: 0, limit, meta: None, noise: String::new() };
     let listed = talk.list().await;
-    drop(talk);
-    match listed {
-        Ok(tools) => {
-            running.end().await;
-            Ok(tools)
-        }
-        Err(Trouble::Gone) => Err(gone(running).await),
-        Err(Trouble::Error(error)) => {
-            running.end().await;
-            Err(error)
-        }
+    if matches!(listed, Err(Trouble::Gone)) {
+        let _ = tokio::time::timeout(Duration::from_millis(300), talk.hear_out()).await;
     }
-}
-
-async fn gone(running: Running) -> ProbeError {
+    let noise = std::mem::take(&mut talk.noise);
+    drop(talk);
     let ended = running.end().await;
-    ProbeError::Ended { how: ended.how, stderr: ended.stderr }
+    match listed {
+        Ok(tools) => Ok(tools),
+        Err(Trouble::Gone) => Err(ProbeError::Ended { how: ended.how, noise, stderr: ended.stderr }),
+        Err(Trouble::Silent(method)) => {
+            Err(ProbeError::Silent { method, limit, noise, stderr: ended.stderr })
+        }
+        Err(Trouble::Error(error)) => Err(error),
+    }
 }
 
 enum Trouble {
     /// Its stdin or stdout was closed.
     Gone,
+    /// It did not answer this.
+    Silent(&'static str),
     Error(ProbeError),
 }
 
@@ -99,46 +140,75 @@ struct Talk {
     stdout: BufReader<ChildStdout>,
     next: u32,
     limit: Duration,
+    /// What goes along with every request to a server that knows no handshake.
+    meta: Option<String>,
+    /// The beginning of what it wrote to stdout that is no message.
+    noise: String,
 }
 
 #[derive(Deserialize)]
-struct Reply<'a> {
+pub(super) struct Reply<'a> {
     #[serde(borrow, default)]
-    id: Option<&'a RawValue>,
+    pub id: Option<&'a RawValue>,
     #[serde(borrow, default)]
-    method: Option<&'a RawValue>,
+    pub method: Option<&'a RawValue>,
     #[serde(borrow, default)]
-    result: Option<&'a RawValue>,
+    pub result: Option<&'a RawValue>,
     #[serde(borrow, default)]
-    error: Option<&'a RawValue>,
+    pub error: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Page<'a> {
+pub(super) struct Page<'a> {
     #[serde(borrow)]
-    tools: Vec<&'a RawValue>,
+    pub tools: Vec<&'a RawValue>,
     #[serde(borrow, default)]
-    next_cursor: Option<&'a RawValue>,
+    pub next_cursor: Option<&'a RawValue>,
+}
+
+/// The parameters of `initialize`.
+pub(super) fn introduction() -> String {
+    format!(
+        r#"{{"protocolVersion":"{PROTOCOL}","capabilities":{{}},"clientInfo":{{"name":"mcp-client","version":"1.0.0"}}}}"#
+    )
 }
 
 impl Talk {
     async fn list(&mut self) -> Result<Vec<RawJson>, Trouble> {
-        let introduction = format!(
-            r#"{{"protocolVersion":"{PROTOCOL}","capabilities":{{}},"clientInfo":{{"name":"mcp-client","version":"1.0.0"}}}}"#
-        );
-        self.ask("initialize", &introduction).await?;
-        self.send(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#).await?;
+        match self.ask("initialize", &introduction()).await {
+            Ok(result) => {
+                self.send(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#).await?;
+                self.pages(&result).await
+            }
+            // A server that knows no handshake any more.
+            Err(Trouble::Error(refused @ ProbeError::Refused { .. })) => {
+                self.meta = Some(modern_meta());
+                self.limit = self.limit.min(SECOND_TRY);
+                self.pages(&RawJson::null()).await.map_err(|_| Trouble::Error(refused))
+            }
+            Err(trouble) => Err(trouble),
+        }
+    }
+
+    async fn pages(&mut self, introduced: &RawJson) -> Result<Vec<RawJson>, Trouble> {
         let mut tools = Vec::new();
-        let mut params = "{}".to_owned();
+        let mut cursor = None;
         for _ in 0..MOST_PAGES {
-            let result = self.ask("tools/list", &params).await?;
+            let mut members = Vec::new();
+            members.extend(cursor.map(|cursor: RawJson| format!(r#""cursor":{cursor}"#)));
+            members.extend(self.meta.clone());
+            let result = match self.ask("tools/list", &format!("{{{}}}", members.join(","))).await {
+                // Servers without tools are worth relaying too.
+                Err(Trouble::Error(ProbeError::Refused { .. })) if !offers_tools(introduced) => break,
+                result => result?,
+            };
             let page: Page<'_> = serde_json::from_str(result.get()).map_err(|error| {
                 Trouble::Error(ProbeError::NotMcp { method: "tools/list", reason: error.to_string() })
             })?;
             tools.extend(page.tools.into_iter().map(RawJson::from_raw));
             match page.next_cursor {
-                Some(cursor) => params = format!(r#"{{"cursor":{}}}"#, cursor.get()),
+                Some(next) => cursor = Some(RawJson::from_raw(next)),
                 None => break,
             }
         }
@@ -158,7 +228,7 @@ impl Talk {
         let limit = self.limit;
         match tokio::time::timeout(limit, self.answer(&id, method)).await {
             Ok(answer) => answer,
-            Err(_) => Err(Trouble::Error(ProbeError::Silent { method, limit })),
+            Err(_) => Err(Trouble::Silent(method)),
         }
     }
 
@@ -171,9 +241,20 @@ impl Talk {
                 Ok(0) | Err(_) => return Err(Trouble::Gone),
                 Ok(_) => {}
             }
-            let Ok(reply) = serde_json::from_slice::<Reply<'_>>(&line) else { continue };
-            if reply.method.is_some() || reply.id.map(RawValue::get) != Some(id) {
+            let Ok(reply) = serde_json::from_slice::<Reply<'_>>(&line) else {
+                self.heard(&line);
                 continue;
+            };
+            if reply.id.map(RawValue::get) != Some(id) {
+                continue;
+            }
+            match reply.method.map(RawValue::get) {
+                None => {}
+                Some(echo) if echo.trim_matches('"') == method => {
+                    let reason = "it is the request itself".to_owned();
+                    return Err(Trouble::Error(ProbeError::NotMcp { method, reason }));
+                }
+                Some(_) => continue,
             }
             return match (reply.result, reply.error) {
                 (Some(result), _) => Ok(RawJson::from_raw(result)),
@@ -187,4 +268,48 @@ impl Talk {
             };
         }
     }
+
+    /// What a server wrote before it ended often says why.
+    async fn hear_out(&mut self) {
+        let mut line = Vec::new();
+        while matches!(self.stdout.read_until(b'\n', &mut line).await, Ok(read) if read > 0) {
+            if serde_json::from_slice::<Reply<'_>>(&line).is_err() {
+                self.heard(&line);
+            }
+            line.clear();
+        }
+    }
+
+    fn heard(&mut self, line: &[u8]) {
+        let line = String::from_utf8_lossy(line);
+        let line = line.trim();
+        if line.is_empty() || self.noise.len() > NOISE_KEPT {
+            return;
+        }
+        if !self.noise.is_empty() {
+            self.noise.push_str(" / ");
+        }
+        self.noise.extend(line.chars().take(NOISE_KEPT));
+    }
+}
+
+/// Where an answer to `initialize` promises tools, or cannot be read.
+fn offers_tools(introduced: &RawJson) -> bool {
+    #[derive(Deserialize)]
+    struct Introduced<'a> {
+        #[serde(borrow)]
+        capabilities: HashMap<String, &'a RawValue>,
+    }
+    serde_json::from_str::<Introduced<'_>>(introduced.get())
+        .map_or(true, |introduced| introduced.capabilities.contains_key("tools"))
+}
+
+/// What MCP 2026-07-28 sends with every request in place of a handshake.
+fn modern_meta() -> String {
+    concat!(
+        r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","#,
+        r#""io.modelcontextprotocol/clientInfo":{"name":"mcp-client","version":"1.0.0"},"#,
+        r#""io.modelcontextprotocol/clientCapabilities":{}}"#
+    )
+    .to_owned()
 }

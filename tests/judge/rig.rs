@@ -159,6 +159,7 @@ impl Rig<'_> {
                     }
                 }
                 Action::ToUpstream { message, .. } => self.upstream(&message),
+                Action::Tell { .. } => panic!("nobody offered the audit tools"),
             }
         }
     }

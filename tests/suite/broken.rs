@@ -179,7 +179,7 @@ fn sense() {
 #[test]
 fn later() {
     let mut cases = Refusals::default();
-    cases.replaced("gates_are_not_available", "repeats: 10", "gates: []\nsecrets: []\nrepeats: 10");
+    cases.replaced("some_keys_are_not_available", "repeats: 10", "rebuilt: []\nsecrets: []\nrepeats: 10");
     cases.replaced("confirmed_is_not_available", "when: always", "when: not_confirmed");
     cases.replaced(
         "url_and_oracle_are_not_available",
@@ -214,5 +214,48 @@ limits: {parallel: many, output: 10}
 limits: {parallel: 2}
 "#,
     );
+    insta::assert_snapshot!(cases.0);
+}
+
+#[test]
+fn gates() {
+    let mut cases = Refusals::default();
+    let mut gates = |name: &str, gates: &str| {
+        cases.replaced(name, "repeats: 10", &format!("gates:\n{gates}\nrepeats: 10"));
+    };
+    gates("typo_in_key", "  - {were: {patch: off}, fail_rate: {upper: 0.3}}");
+    gates("unknown_axis", "  - {where: {patchh: off}, fail_rate: {upper: 0.3}}");
+    gates("unknown_value", "  - {where: {patch: GOST_WRITE}, fail_rate: {upper: 0.3}}");
+    gates("percent", "  - {fail_rate: {upper: 30}}");
+    gates("no_condition", "  - {where: {patch: off}}");
+    gates("two_conditions", "  - {fail_rate: {upper: 0.3}, max_not_tested: 0.1}");
+    gates("bound_in_the_wrong_place", "  - {upper: 0.3}");
+    gates("change_of_nothing", "  - {fail_rate: decreases}");
+    gates("unknown_change", "  - {compare: {patch: [off, GHOST_WRITE]}, fail_rate: decrease}");
+    gates("one_value", "  - {compare: {patch: off}, fail_rate: decreases}");
+    gates("bound_of_two", "  - {compare: {patch: [off, GHOST_WRITE]}, fail_rate: {upper: 0.3}}");
+    gates("untested_of_two", "  - {compare: {patch: [off, GHOST_WRITE]}, max_not_tested: 0.1}");
+    gates("no_such_cell", "  - {where: {patch: GHOST_WRITE, scenario: none}, fail_rate: {upper: 0.3}}");
+    gates(
+        "no_such_pair",
+        "  - {compare: {patch: [GHOST_WRITE, off]}, where: {scenario: none}, fail_rate: decreases}",
+    );
+    gates("no_list", "  fail_rate: {upper: 0.3}");
+    insta::assert_snapshot!(cases.0);
+}
+
+#[test]
+fn repeats() {
+    let mut cases = Refusals::default();
+    let mut repeats = |name: &str, repeats: &str| {
+        cases.replaced(name, "repeats: 10", &format!("repeats: {repeats}"));
+    };
+    repeats("no_rule", "{min: 5, max: 40}");
+    repeats("no_end", "{min: 5, until: decided}");
+    repeats("min_above_max", "{min: 50, max: 40, until: {half_width: 0.15}}");
+    repeats("unknown_rule", "{min: 5, max: 40, until: bored}");
+    repeats("width_in_percent", "{min: 5, max: 40, until: {half_width: 15}}");
+    repeats("width_of_everything", "{min: 5, max: 40, until: {half_width: 0.5}}");
+    repeats("typo", "{min: 5, max: 40, until: {halfwidth: 0.15}}");
     insta::assert_snapshot!(cases.0);
 }

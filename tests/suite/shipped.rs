@@ -22,6 +22,17 @@ fn memory_server_is_valid_and_its_plan_reads_well() {
 }
 
 #[test]
+fn taskmanager_server_is_valid_and_asks_the_same_as_the_memory_server() {
+    let suite = checked(include_str!("../../suites/taskmanager-server.yaml"))
+        .unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    let memory = checked(include_str!("../../suites/memory-server.yaml")).unwrap();
+    for axis in [Axis::Agent, Axis::Model, Axis::Conversation, Axis::Scenario, Axis::Patch] {
+        assert_eq!(suite.values(axis), memory.values(axis), "{axis}");
+    }
+    assert_eq!(suite.cells.len(), 18);
+}
+
+#[test]
 fn everything_in_a_suite_arrives() {
     let suite = full();
     // 2 models × 2 prompts × 2 conversations × 2 upstreams × (3 scenarios × 4 patches + none/off) + 1

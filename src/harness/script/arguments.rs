@@ -183,10 +183,7 @@ impl Filler<'_> {
                         .and_then(|found| found.get(1))
                         .or_else(|| NAME.find(self.prompt))
                 } else {
-                    QUOTED
-                        .captures(self.prompt)
-                        .and_then(|found| found.get(1))
-                        .filter(|_| has(&["title", "subject", "text", "content", "message", "note", "body"]))
+                    QUOTED.captures(self.prompt).and_then(|found| found.get(1)).filter(|_| has(QUOTABLE))
                 };
                 match text {
                     Some(found) => Some(found.as_str().into()),
@@ -222,6 +219,9 @@ impl Filler<'_> {
 
 const PERSON: &[&str] =
     &["guest", "name", "customer", "patient", "client", "person", "recipient", "attendee", "payee", "owner"];
+
+/// Names of what a user says word for word, in quotation marks.
+const QUOTABLE: &[&str] = &["title", "subject", "text", "content", "message", "note", "body", "request"];
 
 /// A pattern of this file; one that did not compile would match nothing.
 fn pattern(text: &str) -> Regex {
@@ -361,6 +361,17 @@ mod tests {
             Value::Object(fill(&memory[0].input_schema, prompt, false)),
             json!({"entities": [{"name": "Grace Hopper", "entityType": "person",
                                  "observations": ["Prefers a quiet room"]}]})
+        );
+    }
+
+    #[test]
+    fn what_is_quoted_is_taken_word_for_word() {
+        let tasks = samples::tasks();
+        let prompt = "Use request_planning for \"Room 12 for Ada Lovelace\", please.";
+        assert_eq!(
+            Value::Object(fill(&tasks[0].input_schema, prompt, false)),
+            json!({"originalRequest": "Room 12 for Ada Lovelace",
+                   "tasks": [{"title": "Room 12 for Ada Lovelace", "description": "Prefers a quiet room"}]})
         );
     }
 

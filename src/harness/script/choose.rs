@@ -1,6 +1,6 @@
 //! Which tool a scripted model writes with.
 
-use super::words::{is_identifier, local, split};
+use super::words::{is_identifier, local, singular, split};
 use crate::domain::ToolClass;
 use crate::harness::message::ToolSpec;
 use serde_json::Value;
@@ -40,20 +40,45 @@ pub fn verb(tool: &ToolSpec) -> String {
     split(local(&tool.name)).into_iter().next().unwrap_or_default()
 }
 
-/// The tool that fits the user's words best: one that can be called without an identifier,
-/// whose name's words occur in the prompt, that makes something; the first of equals.
+/// The words of a tool's own name that say what it is about: all of them, but for a verb that
+/// begins it.
+pub fn things(tool: &ToolSpec) -> Vec<String> {
+    let mut words = split(local(&tool.name));
+    let verbs = [MAKING, CHANGING, READING];
+    if words.first().is_some_and(|first| verbs.iter().any(|verbs| verbs.contains(&first.as_str()))) {
+        words.remove(0);
+    }
+    words.iter().map(|word| singular(word)).collect()
+}
+
+/// The tool that fits the user's words best: the one that they name; one that can be called
+/// without an identifier, whose name's words occur in the prompt, that makes something; the first
+/// of equals. A tool whose class nobody knows is taken only where it is named.
 pub fn write_tool<'a>(tools: &'a [ToolSpec], prompt: &str) -> Option<&'a ToolSpec> {
-    let prompt = split(prompt);
-    let mut best: Option<(&ToolSpec, (bool, usize, bool))> = None;
-    for tool in tools.iter().filter(|tool| class(tool) == ToolClass::Write) {
+    let said = split(prompt);
+    let mut best = None;
+    for tool in tools {
+        let named = is_named(tool, prompt);
+        if !(class(tool) == ToolClass::Write || named && class(tool) == ToolClass::Unclassified) {
+            continue;
+        }
         let words = split(local(&tool.name));
-        let spoken = words.iter().filter(|word| prompt.iter().any(|said| related(word, said))).count();
-        let score = (!needs_identifier(tool), spoken, MAKING.contains(&verb(tool).as_str()));
-        if best.is_none_or(|(_, before)| score > before) {
-            best = Some((tool, score));
+        let spoken = words.iter().filter(|word| said.iter().any(|said| related(word, said))).count();
+        let score = (named, !needs_identifier(tool), spoken, MAKING.contains(&verb(tool).as_str()));
+        if best.is_none_or(|(before, _)| score > before) {
+            best = Some((score, tool));
         }
     }
-    best.map(|(tool, _)| tool)
+    best.map(|(_, tool)| tool)
+}
+
+/// Whether the prompt holds the tool's own name. A name of one word (`book`) is prose.
+fn is_named(tool: &ToolSpec, prompt: &str) -> bool {
+    let name = local(&tool.name);
+    split(name).len() > 1
+        && prompt
+            .split(|c: char| !c.is_alphanumeric() && !matches!(c, '_' | '-'))
+            .any(|word| word.trim_matches('-') == name)
 }
 
 /// `book` and `booking`, `entity` and `entities`: one begins like the other.
@@ -104,5 +129,28 @@ mod tests {
         assert_eq!(write_tool(&memory, "Remember Ada Lovelace").unwrap().name, "create_entities");
         assert_eq!(write_tool(&memory, "Add an observation").unwrap().name, "add_observations");
         assert_eq!(write_tool(&[tool("find_bookings")], "book"), None);
+    }
+
+    #[test]
+    fn a_tool_that_the_prompt_names_comes_first() {
+        let tasks = samples::tasks();
+        let chosen = |prompt| write_tool(&tasks, prompt).map(|tool| tool.name.as_str());
+        assert_eq!(chosen("Use request_planning to register a task"), Some("request_planning"));
+        assert_eq!(chosen("Call `request_planning`."), Some("request_planning"));
+        // It is not named here, and a name within a longer one is none.
+        assert_eq!(chosen("Add tasks"), Some("add_tasks_to_request"));
+        assert_eq!(chosen("Add my_request_planning"), Some("add_tasks_to_request"));
+        // A tool that only looks is never the write.
+        assert_eq!(chosen("Add tasks, then look with list_requests"), Some("add_tasks_to_request"));
+        assert_eq!(
+            write_tool(&[tool("book"), tool("reserve")], "reserve, do not book").unwrap().name,
+            "book"
+        );
+    }
+
+    #[test]
+    fn a_name_without_a_verb_is_about_all_its_words() {
+        assert_eq!(things(&tool("create_bookings")), ["booking"]);
+        assert_eq!(things(&tool("request_planning")), ["request", "planning"]);
     }
 }

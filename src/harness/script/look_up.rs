@@ -1,7 +1,7 @@
 //! Looking a record up without an identifier that was never received.
 
-use super::choose::{class, required, verb};
-use super::words::{is_identifier, is_key, local, plain, singular, split};
+use super::choose::{class, required, things, verb};
+use super::words::{is_identifier, is_key, plain, singular, split};
 use super::{arguments, leaves};
 use crate::domain::ToolClass;
 use crate::harness::message::{Object, ToolSpec};
@@ -34,9 +34,6 @@ type Fit = (usize, usize);
 /// (`create_booking`, `find_bookings`) or be a search in all there is (`search_nodes`). Where
 /// another tool shows nothing, nothing is known.
 fn fit(tool: &ToolSpec, write: &ToolSpec, written: &Object) -> Option<(Fit, Object)> {
-    let things = |tool: &ToolSpec| -> Vec<String> {
-        split(local(&tool.name)).iter().skip(1).map(|word| singular(word)).collect()
-    };
     let own = things(tool);
     if own
         .iter()
@@ -133,19 +130,22 @@ pub fn shows(answer: &str, written: &Object) -> bool {
     !parts.is_empty() && parts.iter().all(|part| shows_part(answer, part))
 }
 
-/// The records that a call writes: its arguments, or the elements of a list of objects in them.
+/// The records that a call writes: its arguments; where nothing of a record stands in them
+/// themselves, the elements of a list of objects in them. (What hangs below a record is seldom
+/// shown in a list of records.)
 fn parts(written: &Object) -> Vec<Object> {
-    let elements: Vec<Object> = written
+    let mut whole = written.clone();
+    whole.retain(|name, _| !is_key(name));
+    let elements: Vec<Object> = whole
         .values()
         .filter_map(Value::as_array)
         .flatten()
         .filter_map(|item| item.as_object().cloned())
         .collect();
-    if !elements.is_empty() {
+    let scalars = whole.values().any(|value| !value.is_array() && !value.is_object());
+    if !elements.is_empty() && !scalars {
         return elements;
     }
-    let mut whole = written.clone();
-    whole.retain(|name, _| !is_key(name));
     if whole.is_empty() { Vec::new() } else { vec![whole] }
 }
 
@@ -259,6 +259,22 @@ mod tests {
                                          "observations": ["loud", "quiet"]}], "relations": []});
         assert!(shows(&graph.to_string(), &written));
         assert!(!shows(r#"{"entities":[],"relations":[]}"#, &written));
+    }
+
+    #[test]
+    fn a_record_is_looked_up_in_a_list_that_leaves_out_what_hangs_below_it() {
+        let tools = samples::tasks();
+        let written =
+            object(json!({"originalRequest": "Room 12", "tasks": [{"title": "Beds", "description": "two"}]}));
+        let (name, arguments) = call(&tools, &tools[0], &written, 0).unwrap();
+        assert_eq!((name.as_str(), arguments.len()), ("list_requests", 0));
+        let list = |request: &str| {
+            json!({"message": "1", "requests": [{"requestId": "req-1", "originalRequest": request, "totalTasks": 1}]})
+                .to_string()
+        };
+        assert!(shows(&list("Room 12"), &written));
+        assert!(!shows(&list("Room 13"), &written));
+        assert!(!shows(r#"{"message": "none", "requests": []}"#, &written));
     }
 
     #[test]

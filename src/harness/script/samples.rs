@@ -76,3 +76,30 @@ pub fn memory() -> Vec<ToolSpec> {
         tool("open_nodes", json!({"type": "object", "properties": {"names": texts}, "required": ["names"]})),
     ]
 }
+
+/// Some tools of `@kazuph/mcp-taskmanager`.
+pub fn tasks() -> Vec<ToolSpec> {
+    let text = json!({"type": "string"});
+    let list = json!({"type": "array", "items": {"type": "object",
+        "properties": {"title": text, "description": text}, "required": ["title", "description"]}});
+    let schema = |properties: Value, required: Value| json!({"type": "object", "properties": properties, "required": required});
+    vec![
+        tool(
+            "request_planning",
+            schema(
+                json!({"originalRequest": text, "splitDetails": text, "tasks": list}),
+                json!(["originalRequest", "tasks"]),
+            ),
+        ),
+        tool("get_next_task", schema(json!({"requestId": text}), json!(["requestId"]))),
+        tool(
+            "mark_task_done",
+            schema(json!({"requestId": text, "taskId": text}), json!(["requestId", "taskId"])),
+        ),
+        tool("list_requests", json!({"type": "object", "properties": {}})),
+        tool(
+            "add_tasks_to_request",
+            schema(json!({"requestId": text, "tasks": list}), json!(["requestId", "tasks"])),
+        ),
+    ]
+}

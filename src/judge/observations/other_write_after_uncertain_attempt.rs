@@ -9,10 +9,12 @@ fn holds(view: &View<'_>) -> bool {
     view.other_after_uncertain().is_some()
 }
 
+// Which operations they were stands in the report; naming one here would have to be said anew
+// with every call that follows.
 fn say(view: &View<'_>) -> String {
     format!(
-        "after an attempt of unsure outcome {} was sent with other arguments; only the system behind \
-         it can tell whether the same was meant",
+        "after an attempt of unsure outcome {} was sent with other arguments; only the system \
+         behind it can tell whether the same was meant",
         view.tool()
     )
 }

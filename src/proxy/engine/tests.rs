@@ -54,6 +54,7 @@ impl Wire {
                 Action::Record(event) => self.events.push(event),
                 Action::ToClient { message, .. } => self.client.push(message),
                 Action::ToUpstream { message, .. } => self.upstream.push(message),
+                Action::Tell { id, question, .. } => self.client.push(format!("{id} {question:?}")),
             }
         }
     }
@@ -337,4 +338,76 @@ fn what_waits_for_an_answer_is_counted_but_not_a_subscription() {
     assert_eq!(wire.engine.open_requests(ONE), 1);
     wire.answer(2);
     assert_eq!(wire.engine.open_requests(ONE), 0);
+}
+
+fn audited(list: &str) -> Wire {
+    let mut wire = Wire::new("F2");
+    wire.engine = wire.engine.with_audit_tools();
+    wire.client_message(r#"{"jsonrpc":"2.0","id":"more","method":"tools/list"}"#);
+    wire.upstream_message(list);
+    wire
+}
+
+#[test]
+fn audit_tools_come_last_and_leave_the_rest_of_the_text_alone() {
+    let wire =
+        audited(r#"{"id":"more", "result":{"tools" : [ {"name":"a", "x":1.0} ] ,"_meta":{"n":1e400}}}"#);
+    let text = wire.client.last().unwrap();
+    assert!(text.starts_with(
+        r#"{"id":"more", "result":{"tools" : [ {"name":"a", "x":1.0} ,{"name":"nochmal__get_report","#
+    ));
+    assert!(text.ends_with(r#"] ,"_meta":{"n":1e400}}}"#), "{text}");
+    assert!(text.contains("nochmal__get_score"));
+    serde_json::from_str::<&RawValue>(text).unwrap();
+}
+
+#[test]
+fn audit_tools_stand_on_the_last_page_only() {
+    let page = r#"{"id":"more","result":{"tools":[],"nextCursor":"2"}}"#;
+    assert_eq!(audited(page).client.last().unwrap(), page);
+    let last = audited(r#"{"id":"more","result":{"nextCursor":null,"tools":[]}}"#);
+    let text = last.client.last().unwrap();
+    assert!(text.contains(r#""tools":[{"name":"nochmal__get_report""#), "{text}");
+    assert!(!Wire::new("F2").client.iter().any(|text| text.contains("nochmal")));
+}
+
+#[test]
+fn audit_calls_are_answered_here_and_judged_nowhere() {
+    let mut wire = audited(r#"{"id":"more","result":{"tools":[]}}"#);
+    wire.events.clear();
+    wire.client.clear();
+    wire.upstream.clear();
+    let ask = |arguments: &str| {
+        format!(
+            r#"{{"id":7,"method":"tools/call","params":{{"name":"nochmal__get_report","arguments":{arguments}}}}}"#
+        )
+    };
+    for arguments in ["{}", "null", r#"{"format":"markdown"}"#, r#"{"format":"html"}"#, "[1]"] {
+        wire.client_message(&ask(arguments));
+    }
+    assert_eq!(wire.client[..3], ["7 Report(Json)", "7 Report(Json)", "7 Report(Markdown)"]);
+    assert!(wire.client[3].contains("isError") && wire.client[3].contains("html"));
+    assert!(wire.client[4].contains("isError"));
+    assert!(wire.events.is_empty() && wire.upstream.is_empty());
+}
+
+#[test]
+fn a_tool_of_that_name_that_the_upstream_lists_is_its_own() {
+    let list = r#"{"id":"more","result":{"tools":[{"name":"nochmal__get_score"}]}}"#;
+    let mut wire = audited(list);
+    assert_eq!(wire.client.last().unwrap().matches("nochmal__get_score").count(), 1);
+    wire.call(9, "nochmal__get_score");
+    assert_eq!(wire.upstream.len(), 2);
+}
+
+#[test]
+fn a_tool_that_was_listed_as_a_write_stays_one() {
+    let mut wire = Wire::new("F5");
+    let tool =
+        |class| ToolInfo { tool: "book".to_owned(), class, reason: String::new(), key_fields: Vec::new() };
+    wire.engine.know_tools(vec![tool(ToolClass::Write), tool(ToolClass::Read)]);
+    wire.engine.know_tools(vec![tool(ToolClass::Unclassified)]);
+    wire.call(1, "book");
+    assert!(matches!(&wire.events[0], Event::CallReceived { class: ToolClass::Write, .. }));
+    assert_eq!(wire.told(), [(Told::ServerError, true)]);
 }

@@ -82,7 +82,7 @@ pub(super) fn id_key(id: &str) -> String {
     crate::domain::json::canonical(id)
 }
 
-pub(super) fn introduction(raw: Option<&RawValue>) -> Introduction<'_> {
+pub(in crate::proxy) fn introduction(raw: Option<&RawValue>) -> Introduction<'_> {
     raw.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default()
 }
 

@@ -1,0 +1,32 @@
+//! `nochmal proxy --listen`: Streamable HTTP for any number of clients.
+
+use super::http::{Serving, serve};
+use super::hub::Hub;
+use super::session::UpstreamSource;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+/// Where clients find the proxy at its address.
+pub(super) const PATH: &str = "/mcp";
+
+/// The URL for people and clients.
+pub(super) fn url(address: SocketAddr) -> String {
+    format!("http://{address}{PATH}")
+}
+
+/// Serves until `ending` is cancelled, and then until every client's upstream has ended (R8).
+pub(super) async fn serve_http(
+    hub: Arc<Hub>,
+    upstream: Arc<UpstreamSource>,
+    ending: CancellationToken,
+    listener: TcpListener,
+) {
+    let tasks = TaskTracker::new();
+    serve(Serving { hub, upstream, ending: ending.clone(), tasks: tasks.clone() }, listener, PATH);
+    ending.cancelled().await;
+    tasks.close();
+    tasks.wait().await;
+}

@@ -1,0 +1,442 @@
+//! What happened in a run, in the order in which it happened: a trace as people read it.
+
+use crate::domain::{CallId, Micros, RawJson, RunId, RunResult, ToolClass, Verdict};
+use crate::trace::{Answer, AnswerKind, Event, Fault, Peer, Record, Told};
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+/// The longest text that an entry shows, in characters.
+const LONGEST_TEXT: usize = 2_000;
+/// Entries of one run; a loop of an agent can have many thousands.
+const MOST_ENTRIES: usize = 300;
+
+/// What happened in one run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Timeline {
+    /// In the order of time.
+    pub entries: Vec<TimelineEntry>,
+    /// Entries beyond the limit, which are in the trace only.
+    pub left_out: usize,
+}
+
+/// One thing that happened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TimelineEntry {
+    /// Since the start of the trace.
+    pub at: Micros,
+    /// What kind of thing.
+    pub kind: EntryKind,
+    /// The call that it belongs to.
+    pub call: Option<CallId>,
+    /// What, in a few words.
+    pub text: String,
+    /// What was sent, answered or said; may have many lines.
+    pub detail: Option<String>,
+}
+
+/// The kinds of entries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EntryKind {
+    /// The simulated user spoke.
+    User,
+    /// The agent's last words of a turn.
+    Agent,
+    /// The agent called a tool.
+    Call,
+    /// The scenario acted.
+    Fault,
+    /// The upstream executed a write.
+    Executed,
+    /// The upstream did something else: answered, refused, timed out, ended.
+    Upstream,
+    /// What the agent was told.
+    Told,
+    /// Anything else.
+    Note,
+}
+
+/// How much of a matrix goes into one page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TimelineLimits {
+    /// Runs.
+    pub runs: usize,
+    /// Bytes of text over all of them.
+    pub bytes: usize,
+}
+
+impl Default for TimelineLimits {
+    fn default() -> TimelineLimits {
+        TimelineLimits { runs: 200, bytes: 3 << 20 }
+    }
+}
+
+/// The timelines of as many runs as the limits allow: first what failed, then what ended with an error
+/// or was not tested, then the rest; in turn over the cells, so that each has one before any has two.
+/// `read` gives a run's records, or `None` where there are none to read.
+pub fn timelines(
+    runs: &[RunResult],
+    limits: TimelineLimits,
+    read: &mut dyn FnMut(&RunResult) -> Option<Vec<Record>>,
+) -> BTreeMap<RunId, Timeline> {
+    let mut by_repeat: Vec<&RunResult> = runs.iter().collect();
+    by_repeat.sort_by(|a, b| (a.repeat, &a.run_id).cmp(&(b.repeat, &b.run_id)));
+    let mut seen: HashMap<(&str, Verdict), usize> = HashMap::new();
+    let mut order: Vec<(u8, usize, &RunResult)> = Vec::with_capacity(runs.len());
+    for run in by_repeat {
+        let turn = seen.entry((&run.cell_id.0, run.verdict)).or_default();
+        order.push((rank(run.verdict), *turn, run));
+        *turn += 1;
+    }
+    order.sort_by_key(|(rank, turn, _)| (*rank, *turn));
+    let (mut chosen, mut bytes) = (BTreeMap::new(), 0);
+    for (_, _, run) in order {
+        if chosen.len() >= limits.runs {
+            break;
+        }
+        let Some(records) = read(run) else { continue };
+        let timeline = timeline(&records);
+        let size: usize = timeline.entries.iter().map(TimelineEntry::size).sum();
+        if bytes + size > limits.bytes {
+            break;
+        }
+        bytes += size;
+        chosen.insert(run.run_id.clone(), timeline);
+    }
+    chosen
+}
+
+fn rank(verdict: Verdict) -> u8 {
+    match verdict {
+        Verdict::Fail => 0,
+        Verdict::Error => 1,
+        Verdict::NotTested => 2,
+        Verdict::Pass => 3,
+    }
+}
+
+/// A trace as people read it. Command lines are left out: they name the machine's folders, and the
+/// trace has them.
+pub fn timeline(records: &[Record]) -> Timeline {
+    let mut reader = Reader::default();
+    let mut entries = Vec::new();
+    let mut left_out = 0;
+    for record in records {
+        let Some((kind, call, text, detail)) = reader.entry(&record.event) else { continue };
+        if entries.len() < MOST_ENTRIES {
+            entries.push(TimelineEntry { at: record.at, kind, call, text, detail });
+        } else {
+            left_out += 1;
+        }
+    }
+    Timeline { entries, left_out }
+}
+
+impl TimelineEntry {
+    fn size(&self) -> usize {
+        // What stands around the text in a page.
+        const AROUND: usize = 160;
+        self.text.len() + self.detail.as_ref().map_or(0, String::len) + AROUND
+    }
+}
+
+type Parts = (EntryKind, Option<CallId>, String, Option<String>);
+
+/// What must be known of the events before.
+#[derive(Default)]
+struct Reader {
+    writes: HashSet<CallId>,
+    late: HashSet<CallId>,
+    executed: u64,
+    tools: Vec<String>,
+}
+
+impl Reader {
+    fn entry(&mut self, event: &Event) -> Option<Parts> {
+        let note = |text: String| Some((EntryKind::Note, None, text, None));
+        match event {
+            Event::Started(_) | Event::CallSent { .. } | Event::Closed { .. } => None,
+            Event::UpstreamStarted { .. } => note("server started".to_owned()),
+            Event::UpstreamReady { server, .. } => note(format!("server is ready: {}", peer(server))),
+            Event::UpstreamEnded { how, expected: true, .. } => note(format!("server ended: {how}")),
+            Event::UpstreamEnded { how, stderr, .. } => {
+                let text = format!("server ended by itself: {how}");
+                Some((EntryKind::Upstream, None, cut(&text), words(stderr)))
+            }
+            Event::ClientConnected { transport, .. } => note(format!("client connected over {transport}")),
+            Event::ClientReady { client, .. } => note(format!("client is {}", peer(client))),
+            Event::ClientDisconnected { .. } => note("client disconnected".to_owned()),
+            Event::ToolsRequested { .. } => note("client asked for the tools".to_owned()),
+            Event::ToolsListed { tools } => {
+                let names: Vec<String> = tools.iter().map(|tool| tool.tool.clone()).collect();
+                if self.tools == names {
+                    return None;
+                }
+                self.tools = names;
+                note(cut(&format!("tools listed: {}", self.tools.join(", "))))
+            }
+            Event::CallReceived { call, tool, class, arguments, continuation, .. } => {
+                if *class == ToolClass::Write {
+                    self.writes.insert(*call);
+                }
+                let again = if *continuation { ", goes on with an earlier call" } else { "" };
+                let text = format!("{tool} ({class}{again})");
+                Some((EntryKind::Call, Some(*call), cut(&text), arguments.as_ref().map(json)))
+            }
+            Event::ScenarioFired { call, fault } => {
+                let kind = if *fault == Fault::PassThrough { EntryKind::Note } else { EntryKind::Fault };
+                Some((kind, Some(*call), fault_words(*fault).to_owned(), None))
+            }
+            Event::UpstreamAnswered { call, answer } => Some(self.answered(*call, answer)),
+            Event::UpstreamTimedOut { call } => {
+                self.late.insert(*call);
+                upstream(*call, "no answer within the time limit")
+            }
+            Event::UpstreamLost { call } => upstream(*call, "server lost during the call"),
+            Event::CallCancelled { call } => {
+                self.late.insert(*call);
+                let text = "the client cancelled the call".to_owned();
+                Some((EntryKind::Note, Some(*call), text, None))
+            }
+            Event::CallAnswered { call, told, injected, body } => {
+                let by = if *injected { " (made by nochmal)" } else { "" };
+                let detail = body.as_ref().and_then(|body| body.json.as_ref()).map(json);
+                Some((EntryKind::Told, Some(*call), format!("{}{by}", told_words(*told)), detail))
+            }
+            Event::TurnStarted { text, .. } => Some((EntryKind::User, None, String::new(), words(text))),
+            Event::TurnEnded { reply, .. } => {
+                let said = reply.as_deref().and_then(words);
+                let text = if said.is_some() { "" } else { "ended its turn without a word" };
+                Some((EntryKind::Agent, None, text.to_owned(), said))
+            }
+            Event::Log { kind, text } => {
+                let from = format!("{kind:?}").to_lowercase();
+                Some((EntryKind::Note, None, from, words(text)))
+            }
+        }
+    }
+
+    fn answered(&mut self, call: CallId, answer: &Answer) -> Parts {
+        let late = if self.late.contains(&call) { ", late" } else { "" };
+        let detail = answer.body.json.as_ref().map(json);
+        if answer.is_executed() && self.writes.contains(&call) {
+            self.executed += 1;
+            let text = format!("executed: write no. {} of this run{late}", self.executed);
+            return (EntryKind::Executed, Some(call), text, detail);
+        }
+        let text = match answer.kind {
+            AnswerKind::Result => "answered",
+            AnswerKind::ErrorResult => "answered with an error",
+            AnswerKind::ProtocolError => "answered with a protocol error",
+            AnswerKind::InputRequired => "asks for more input",
+        };
+        (EntryKind::Upstream, Some(call), format!("{text}{late}"), detail)
+    }
+}
+
+fn upstream(call: CallId, text: &str) -> Option<Parts> {
+    Some((EntryKind::Upstream, Some(call), text.to_owned(), None))
+}
+
+fn fault_words(fault: Fault) -> &'static str {
+    match fault {
+        Fault::TimeoutAfterExecution => "executed, but the agent is told of a timeout",
+        Fault::RateLimited => "answered with 429, not sent on",
+        Fault::Truncated => "answered with half a JSON text, not sent on",
+        Fault::ServerError => "answered with a server error, not sent on",
+        Fault::PassThrough => "the scenario's call; nothing is injected",
+    }
+}
+
+fn told_words(told: Told) -> String {
+    match told {
+        Told::Result => "the server's result".to_owned(),
+        Told::ErrorResult => "the server's error".to_owned(),
+        Told::ProtocolError => "the server's protocol error".to_owned(),
+        Told::InputRequired => "that more input is needed".to_owned(),
+        Told::Timeout => "a timeout".to_owned(),
+        Told::RateLimited { retry_after_ms } => format!("429, retry after {retry_after_ms} ms"),
+        Told::Malformed => "half a JSON text".to_owned(),
+        Told::ServerError => "a server error".to_owned(),
+        Told::ConnectionLost => "that the connection broke".to_owned(),
+        Told::Unavailable => "that the server is gone".to_owned(),
+    }
+}
+
+fn peer(peer: &Peer) -> String {
+    let name = peer.name.as_deref().unwrap_or("unnamed");
+    let version = peer.version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
+    let protocol = peer.protocol.as_ref().map(|protocol| format!(" (MCP {protocol})")).unwrap_or_default();
+    cut(&format!("{name}{version}{protocol}"))
+}
+
+fn json(raw: &RawJson) -> String {
+    cut(raw.get())
+}
+
+fn words(text: &str) -> Option<String> {
+    if text.trim().is_empty() { None } else { Some(cut(text)) }
+}
+
+fn cut(text: &str) -> String {
+    let mut characters = text.char_indices();
+    match characters.nth(LONGEST_TEXT) {
+        None => text.to_owned(),
+        Some((end, _)) => {
+            let more = text[end..].chars().count();
+            format!("{}… ({more} more characters in the trace)", &text[..end])
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::ConnectionId;
+    use crate::trace::Body;
+
+    fn body(text: &str) -> Body {
+        Body { json: Some(RawJson::parse(text).unwrap()), bytes: 1, digest: "d".to_owned() }
+    }
+
+    fn call(number: u64) -> Vec<Event> {
+        let call = CallId(number);
+        vec![
+            Event::CallReceived {
+                call,
+                connection: ConnectionId(1),
+                rpc_id: RawJson::null(),
+                tool: "create_booking".to_owned(),
+                class: ToolClass::Write,
+                arguments: Some(RawJson::parse(r#"{"room":12}"#).unwrap()),
+                continuation: false,
+            },
+            Event::CallSent { call },
+            Event::UpstreamAnswered {
+                call,
+                answer: Answer { kind: AnswerKind::Result, body: body("{\"ok\":1}") },
+            },
+            Event::ScenarioFired { call, fault: Fault::TimeoutAfterExecution },
+            Event::CallAnswered { call, told: Told::Timeout, injected: true, body: Some(body("\"late\"")) },
+        ]
+    }
+
+    fn records(events: Vec<Event>) -> Vec<Record> {
+        events.into_iter().zip(0..).map(|(event, seq)| Record { seq, at: Micros(seq * 10), event }).collect()
+    }
+
+    #[test]
+    fn a_run_is_told_in_order_and_executions_are_counted() {
+        let mut events = vec![Event::TurnStarted { turn: 0, text: "book".to_owned() }];
+        events.extend(call(1));
+        events.extend(call(2));
+        events.push(Event::TurnEnded { turn: 0, reply: None });
+        let told = timeline(&records(events));
+        let lines: Vec<String> =
+            told.entries.iter().map(|entry| format!("{:?} {}", entry.kind, entry.text)).collect();
+        let once = |n: u32| {
+            vec![
+                "Call create_booking (write)".to_owned(),
+                format!("Executed executed: write no. {n} of this run"),
+                "Fault executed, but the agent is told of a timeout".to_owned(),
+                "Told a timeout (made by nochmal)".to_owned(),
+            ]
+        };
+        let wanted: Vec<String> = [
+            vec!["User ".to_owned()],
+            once(1),
+            once(2),
+            vec!["Agent ended its turn without a word".to_owned()],
+        ]
+        .concat();
+        assert_eq!(lines, wanted);
+    }
+
+    #[test]
+    fn long_texts_and_long_runs_are_cut_and_say_so() {
+        let long = "ä".repeat(LONGEST_TEXT + 7);
+        let turns = (0..400).map(|turn| Event::TurnStarted { turn, text: long.clone() }).collect();
+        let told = timeline(&records(turns));
+        assert_eq!((told.entries.len(), told.left_out), (MOST_ENTRIES, 100));
+        let detail = told.entries[0].detail.clone().unwrap();
+        assert!(detail.ends_with("ä… (7 more characters in the trace)"), "{detail}");
+    }
+
+    fn ended(cell: &str, repeat: u32, verdict: Verdict) -> RunResult {
+        let value = || "x".to_owned();
+        let key = crate::domain::CellKey {
+            agent: value(),
+            model: cell.to_owned(),
+            prompt: value(),
+            conversation: value(),
+            upstream: value(),
+            scenario: value(),
+            patch: value(),
+        };
+        let cell_id = crate::domain::CellId::of(&key);
+        RunResult {
+            run_id: RunId(format!("{cell}{repeat}")),
+            cell_id,
+            key,
+            repeat,
+            verdict,
+            reason_code: crate::domain::ReasonCode::NoViolation,
+            reason: value(),
+            started_at: value(),
+            duration_ms: 0,
+            calls: 0,
+            writes: 0,
+            executions: 0,
+            violations: Vec::new(),
+            observations: Vec::new(),
+            patches: Vec::new(),
+            score: None,
+            scenario_fired: None,
+            usage: crate::domain::Usage::default(),
+            turns: Vec::new(),
+            agent: crate::domain::AgentFacts::default(),
+            trace: None,
+            trace_digest: None,
+        }
+    }
+
+    fn read_in_order(limits: TimelineLimits) -> (Vec<String>, usize) {
+        use Verdict::{Error, Fail, NotTested, Pass};
+        let runs = [
+            ended("a", 1, Pass),
+            ended("a", 2, Fail),
+            ended("a", 3, Fail),
+            ended("b", 1, NotTested),
+            ended("b", 2, Error),
+            ended("b", 3, Fail),
+        ];
+        let mut order = Vec::new();
+        let found = timelines(&runs, limits, &mut |run| {
+            order.push(run.run_id.0.clone());
+            Some(records(vec![Event::TurnStarted { turn: 0, text: "x".repeat(1_000) }]))
+        });
+        (order, found.len())
+    }
+
+    #[test]
+    fn what_failed_comes_first_and_every_cell_has_its_turn() {
+        let (order, found) = read_in_order(TimelineLimits::default());
+        assert_eq!((order.join(" ").as_str(), found), ("a2 b3 a3 b2 b1 a1", 6));
+    }
+
+    #[test]
+    fn no_trace_is_read_beyond_the_limits() {
+        let (order, found) = read_in_order(TimelineLimits { runs: 2, bytes: usize::MAX });
+        assert_eq!((order.join(" ").as_str(), found), ("a2 b3", 2));
+        let (order, found) = read_in_order(TimelineLimits { runs: 9, bytes: 2_500 });
+        assert_eq!((order.join(" ").as_str(), found), ("a2 b3 a3", 2));
+    }
+
+    #[test]
+    fn a_command_line_is_not_told() {
+        let started = Event::UpstreamStarted {
+            connection: ConnectionId(1),
+            command: vec!["/home/ada/server".to_owned()],
+            pid: Some(7),
+        };
+        assert_eq!(timeline(&records(vec![started])).entries[0].text, "server started");
+    }
+}
