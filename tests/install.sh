@@ -18,6 +18,14 @@ once() { # once STAMP INPUT… -- COMMAND…
 servers() { (cd tests/npm && npm ci --no-audit --no-fund); }
 once tests/npm/node_modules/.installed tests/npm/package.json tests/npm/package-lock.json -- servers
 
+# Agent programs, 1.6 GB. Their build scripts would fetch headers from elsewhere; only those that
+# put a program into its place are run.
+programs() {
+    (cd tests/agents-npm && npm ci --ignore-scripts --no-audit --no-fund &&
+        npm rebuild --no-audit --no-fund @anthropic-ai/claude-code opencode-ai)
+}
+once tests/agents-npm/node_modules/.installed tests/agents-npm/package.json tests/agents-npm/package-lock.json -- programs
+
 agents() {
     rm -rf target/venv
     python3 -m venv target/venv

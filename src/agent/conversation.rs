@@ -299,9 +299,11 @@ impl Talk<'_> {
         let flag = parsed.as_ref().ok().and_then(|parsed| parsed.failed.clone());
         if !succeeded || flag.is_some() {
             let why = flag.filter(|why| why != "true");
-            let said = why.or(words).or_else(|| last_line(&err)).or_else(|| last_line(&out));
+            let model = output::model_error(&program.model_errors, &[&err, &out]);
+            let said = why.or(words).or_else(|| model.map(str::to_owned));
+            let said = said.or_else(|| last_line(&err)).or_else(|| last_line(&out));
             let said = said.map_or_else(|| "it printed nothing".to_owned(), |said| output::head(&said));
-            if output::is_model_error(&program.model_errors, &[&err, &out]) {
+            if model.is_some() {
                 return Err(self.model_failed(&said));
             }
             let how = if succeeded { "says that it failed".to_owned() } else { format!("ended with {exit}") };

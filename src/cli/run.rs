@@ -64,6 +64,7 @@ pub fn run(args: RunArgs) -> Result<u8, Failure> {
         gates: args.gate.clone(),
         level: args.level.unwrap_or_default(),
         width: width(),
+        rehearsal: None,
     };
     if let Some(folder) = &args.resume {
         let stored = read_matrix(folder).map_err(Failure::input)?;
@@ -169,6 +170,7 @@ async fn one(
         | MatrixError::Gate(_)
         | MatrixError::NothingLeft
         | MatrixError::Changed { .. }
+        | MatrixError::Rehearsed { .. }
         | MatrixError::Store(_) => Failure::input(error),
         MatrixError::Watchdog(_)
         | MatrixError::Report(_)
@@ -189,7 +191,7 @@ async fn one(
 
 /// The first ctrl-C (or SIGTERM, SIGHUP) ends the matrix cleanly; a second one at once, and the
 /// watchdog ends what is left.
-async fn interrupts(cancel: CancellationToken) {
+pub(super) async fn interrupts(cancel: CancellationToken) {
     loop {
         if !super::signals::signalled().await {
             return;

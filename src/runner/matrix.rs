@@ -3,6 +3,7 @@
 
 use super::load::Loaded;
 use super::names::Names;
+use super::rehearsal::Rehearsal;
 use super::reports::{Rendered, Reports, read_timelines};
 use super::schedule::{OBSERVED, Schedule};
 use super::stopping::Early;
@@ -49,6 +50,8 @@ pub struct Options {
     pub level: Level,
     /// Columns of the terminal, where there is one.
     pub width: Option<u16>,
+    /// The models are scripts, and nothing is measured.
+    pub rehearsal: Option<Rehearsal>,
 }
 
 impl Options {
@@ -100,6 +103,15 @@ pub enum MatrixError {
         then: String,
         /// What is there now.
         now: String,
+    },
+    /// The folder is that of a rehearsal.
+    #[error(
+        "`{}` holds a rehearsal with scripted models: its runs cannot be mixed with measured ones; start anew without \
+         `--resume`", .folder.display()
+    )]
+    Rehearsed {
+        /// The folder.
+        folder: PathBuf,
     },
     /// The processes could not be watched.
     #[error("the watchdog that ends agents when this program is killed could not be started")]
@@ -172,6 +184,7 @@ pub async fn run(
         supervisor,
         results: folder.path().to_owned(),
         tools: BTreeMap::new(),
+        rehearsal: options.rehearsal.clone(),
     };
     events(RunEvent::Started {
         total: trials.len() - left_out,
@@ -199,6 +212,11 @@ pub async fn run(
     let outcome = matrix.carry_out(events, cancel).await;
     // Whatever happened, what is known is written.
     let rendered = matrix.write_reports(matrix.schedule.waiting() > 0 || outcome.is_err());
+    if let Some(rehearsal) = &options.rehearsal {
+        let told = rehearsal.told();
+        matrix.folder.write("REHEARSAL.txt", told.text().as_bytes())?;
+        matrix.folder.write("rehearsal.json", &told.json())?;
+    }
     events(RunEvent::Finished);
     let folder = matrix.folder.path().to_owned();
     let broke_off = |source| MatrixError::BrokeOff { folder: folder.clone(), source: Box::new(source) };
@@ -233,6 +251,9 @@ fn open(
 ) -> Result<(Folder, MatrixRecord, Vec<RunResult>), MatrixError> {
     if let Target::Resumed(resumed) = target {
         let (folder, matrix, before) = *resumed;
+        if matrix.rehearsal.is_some() {
+            return Err(MatrixError::Rehearsed { folder: folder.path().to_owned() });
+        }
         if matrix.digest != loaded.suite.digest {
             return Err(MatrixError::Changed {
                 folder: folder.path().to_owned(),
@@ -254,10 +275,11 @@ fn open(
         gates: options.gates.clone(),
         level: Some(options.level.value()),
         started_at: started_at.to_string(),
+        rehearsal: options.rehearsal.as_ref().map(|rehearsal| rehearsal.script().to_owned()),
     };
     let path = match &options.out {
         Some(path) => path.clone(),
-        None => default_folder(&loaded.suite.name, started_at),
+        None => default_folder(&loaded.suite.name, started_at, options.rehearsal.is_some()),
     };
     Ok((Folder::create(&path, &matrix)?, matrix, Vec::new()))
 }
@@ -266,13 +288,14 @@ fn short(digest: &str) -> String {
     digest.chars().take(12).collect()
 }
 
-/// `reports/<suite>/<time>-<id>`
-fn default_folder(suite: &str, at: jiff::Timestamp) -> PathBuf {
+/// `reports/<suite>/<time>-<id>`, or `reports/<suite>/rehearsal-<time>-<id>`
+fn default_folder(suite: &str, at: jiff::Timestamp, rehearsal: bool) -> PathBuf {
     let mut bytes = [0_u8; 2];
     // Without randomness the time alone has to do; an existing folder is refused anyway.
     let _ = getrandom::fill(&mut bytes);
     let time = at.strftime("%Y%m%dT%H%M%SZ");
-    Path::new("reports").join(suite).join(format!("{time}-{:02x}{:02x}", bytes[0], bytes[1]))
+    let mark = if rehearsal { "rehearsal-" } else { "" };
+    Path::new("reports").join(suite).join(format!("{mark}{time}-{:02x}{:02x}", bytes[0], bytes[1]))
 }
 
 /// Asks every upstream of the matrix for its tools, once. One that cannot be asked says so in its

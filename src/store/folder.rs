@@ -311,6 +311,7 @@ mod tests {
             gates: vec![],
             level: None,
             started_at: "2026-01-01T00:00:00Z".to_owned(),
+            rehearsal: None,
         }
     }
 
