@@ -39,6 +39,8 @@ pub struct Rig {
     away: Arc<Mutex<Vec<String>>>,
     proxy: String,
     profile: String,
+    /// What the profile needs, before the PATH of the test.
+    path: String,
 }
 
 /// What a program asked a model for.
@@ -64,11 +66,12 @@ fn root() -> &'static Path {
 impl Rig {
     #[expect(clippy::disallowed_methods, reason = "a test starts the program as a user does")]
     pub fn new(profile: &str, programs: &[&str], model_flags: &[&str]) -> Rig {
+        // Node comes with the agents.
+        let mut path = root().join("tests/agents-npm/node_modules/.bin").display().to_string();
         for program in programs {
-            assert!(
-                root().join(program).exists(),
-                "{program} is missing; install it with: bash tests/install.sh"
-            );
+            let file = root().join(program);
+            assert!(file.exists(), "{program} is missing; install it with: bash tests/install.sh");
+            path = format!("{}:{path}", file.parent().unwrap().display());
         }
         let dir = tempfile::tempdir().unwrap();
         // Results lie inside of a repository of the user's, as they often do.
@@ -102,7 +105,7 @@ impl Rig {
         let mut url = String::new();
         BufReader::new(models.stdout.take().unwrap()).read_line(&mut url).unwrap();
         let (proxy, away) = proxy();
-        Rig { dir, models, url: url.trim().to_owned(), away, proxy, profile: profile.to_owned() }
+        Rig { dir, models, url: url.trim().to_owned(), away, proxy, profile: profile.to_owned(), path }
     }
 
     /// Runs a suite with the given matrix, in which AGENTS stands for the profile over either
@@ -121,11 +124,10 @@ impl Rig {
         )
         .replace("matrix: {", "matrix: {model: [\"script:obedient\"], ");
         std::fs::write(dir.join("suite.yaml"), suite).unwrap();
-        let bin = root().join("tests/agents-npm/node_modules/.bin");
         let bare = self.url.trim_end_matches("/v1");
         let mut command = Command::new(env!("CARGO_BIN_EXE_nochmal"));
         command.current_dir(dir).env_clear().arg("run").arg("suite.yaml").arg("--out").arg("out");
-        command.env("PATH", format!("{}:{}", bin.display(), std::env::var("PATH").unwrap()));
+        command.env("PATH", format!("{}:{}", self.path, std::env::var("PATH").unwrap()));
         command.env("HOME", dir.join("home")).env("LANG", "C.UTF-8");
         command.env("HTTPS_PROXY", &self.proxy).env("NO_PROXY", "127.0.0.1,localhost");
         for (name, url) in [
