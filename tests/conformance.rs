@@ -1,6 +1,6 @@
 //! The official conformance suite, against servers directly and through `nochmal proxy --listen`:
 //! every check comes out the same. `tests/install.sh` installs the suite, its Node and a server.
-#![expect(
+#![allow(
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,

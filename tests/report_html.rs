@@ -426,7 +426,6 @@ fn a_reader_uses_every_page_in_a_browser_and_the_console_stays_empty() {
             .unwrap();
         }
         let page = folder.join(format!("{name}-report.html"));
-        #[expect(clippy::disallowed_methods, reason = "a test looks at the page in a real browser")]
         let output = Command::new("python3").arg(&script).arg(&browser).arg(&page).output().unwrap();
         let said = String::from_utf8_lossy(&output.stdout);
         let wrong = String::from_utf8_lossy(&output.stderr);
