@@ -179,8 +179,9 @@ async fn serve(
                 listen::serve_http(hub, upstream, ending, listener).await;
             }
             None => {
-                let stdin = BufReader::with_capacity(64 * 1024, tokio::io::stdin());
-                serve_lines(hub, upstream, ending, stdin, tokio::io::stdout()).await;
+                // Threads between the client and us would cost more than everything else (R7).
+                let (stdin, stdout) = rmcp::transport::io::stdio_pipes();
+                serve_lines(hub, upstream, ending, BufReader::with_capacity(64 * 1024, stdin), stdout).await;
             }
         }
     };
