@@ -270,8 +270,18 @@ async fn nothing_of_our_environment_is_inherited() {
     let mut names: Vec<&str> =
         reply.lines().filter_map(|line| line.split_once('=')).map(|(name, _)| name).collect();
     names.sort_unstable();
-    let expected =
-        ["CARGO_MANIFEST_DIR", "HOME", "ID", "LANG", "NO_COLOR", "PATH", "TERM", "TMPDIR", "XDG_SESSION_ID"];
+    let expected = [
+        "CARGO_MANIFEST_DIR",
+        "GIT_CEILING_DIRECTORIES",
+        "HOME",
+        "ID",
+        "LANG",
+        "NO_COLOR",
+        "PATH",
+        "TERM",
+        "TMPDIR",
+        "XDG_SESSION_ID",
+    ];
     assert_eq!(names, expected);
     let home = format!("HOME={}", run.folder.path().join("home").display());
     assert!(

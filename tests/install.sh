@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Installs what the tests need beside cargo: real MCP servers from npm, real agents from PyPI, all
-# at exact versions. Needs npm and python3 (3.10 or newer). Does nothing where it is done already.
+# Installs what the tests need beside cargo: real MCP servers from npm, real agents from npm and
+# PyPI, all at exact versions, 2 GB. Needs npm and python3 (3.10 or newer); Node 22 for some agents
+# comes along on Linux. Does nothing where it is done already.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -18,10 +19,26 @@ once() { # once STAMP INPUT… -- COMMAND…
 servers() { (cd tests/npm && npm ci --no-audit --no-fund); }
 once tests/npm/node_modules/.installed tests/npm/package.json tests/npm/package-lock.json -- servers
 
-agents() {
-    rm -rf target/venv
-    python3 -m venv target/venv
-    target/venv/bin/pip install --quiet --no-deps -r agents/openai-agents/requirements.txt
+# Agent programs, 1.6 GB. Their build scripts would fetch headers from elsewhere; only those that
+# put a program into its place are run. Not `npm ci`: it insists on the programs for other systems
+# in the lock file, of which some are missing there; npm finds the one that it needs.
+programs() {
+    (cd tests/agents-npm && npm install --no-save --ignore-scripts --no-audit --no-fund &&
+        npm rebuild --no-audit --no-fund @anthropic-ai/claude-code opencode-ai)
 }
-mkdir -p target
-once target/venv/.installed agents/openai-agents/requirements.txt -- agents
+once tests/agents-npm/node_modules/.installed tests/agents-npm/package.json tests/agents-npm/package-lock.json -- programs
+
+vercel() { (cd agents/vercel-ai-sdk && npm ci --ignore-scripts --no-audit --no-fund); }
+once agents/vercel-ai-sdk/node_modules/.installed agents/vercel-ai-sdk/package.json agents/vercel-ai-sdk/package-lock.json -- vercel
+
+python() { # python FOLDER REQUIREMENTS
+    rm -rf "$1"
+    python3 -m venv "$1"
+    "$1/bin/pip" install --quiet --no-deps -r "$2"
+}
+mkdir -p target/venvs
+for agent in openai-agents pydantic-ai; do
+    folder=target/venvs/$agent
+    if [ "$agent" = openai-agents ]; then folder=target/venv; fi
+    once "$folder/.installed" "agents/$agent/requirements.txt" -- python "$folder" "agents/$agent/requirements.txt"
+done

@@ -1,5 +1,5 @@
-//! A real agent program: the OpenAI Agents SDK, driven over its own command line against scripted
-//! models on loopback. Both turns in one session, over both transports.
+//! The suite that comes with the OpenAI Agents SDK's profile, as a user runs it, against scripted
+//! models on loopback.
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test ends where something is wrong")]
 
@@ -99,27 +99,4 @@ fn over_streamable_http_the_duplicate_comes_with_bitte_nochmal_and_not_without()
         .filter(|line| line.contains("front desk"))
         .partition(|line| line.contains(patch.trim_matches('"')));
     assert!(!with.is_empty() && !without.is_empty(), "{} with, {} without", with.len(), without.len());
-}
-
-#[test]
-fn over_stdio_it_is_the_same() {
-    let dir = tempfile::tempdir().unwrap();
-    let models = Models::start(dir.path());
-    let profile = std::fs::read_to_string(root().join("agents/openai-agents.yaml")).unwrap();
-    let script = root().join("agents");
-    let mut inline = String::from("\nagents:\n  sdk-stdio:\n");
-    for line in profile.lines().filter(|line| !line.starts_with('#') && !line.starts_with("agent:")) {
-        let line = match line {
-            "mcp: http" => "mcp: stdio".to_owned(),
-            line if line.contains("\"type\": \"http\"") => {
-                "    {\"mcpServers\": {\"{{ mcp.name }}\": {\"command\": {{ mcp.command | tojson }}, \"args\": {{ \
-                 mcp.args | tojson }}}}}"
-                    .to_owned()
-            }
-            line => line.replace("{{ profile.dir }}", &script.display().to_string()),
-        };
-        inline.push_str(&format!("    {line}\n"));
-    }
-    let suite = SUITE.replace("agent: [openai-agents]", "agent: [sdk-stdio]") + &inline;
-    check(&run(&suite, dir.path(), &models), dir.path());
 }

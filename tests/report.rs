@@ -515,3 +515,63 @@ fn a_cell_without_data_does_not_pass_a_gate() {
     assert_eq!(state(&[GateState::Held, GateState::NothingTested]), GateState::NothingTested);
     assert_eq!(state(&[GateState::Failed, GateState::NothingTested]), GateState::Failed);
 }
+
+#[test]
+fn cells_in_which_all_runs_ended_alike_give_no_interval_without_width() {
+    let cell = |model, patch, counts| (key(model, "u", patch), counts);
+    let results = results(
+        5,
+        &[
+            cell("a", "off", [0, 5, 0, 0]),
+            cell("a", "GHOST_WRITE", [5, 0, 0, 0]),
+            cell("b", "off", [0, 5, 0, 0]),
+            cell("b", "GHOST_WRITE", [5, 0, 0, 0]),
+        ],
+    );
+    let view = View::of(&results, &Options::default());
+    let summary = Summary::of(&view);
+    assert_eq!(
+        (summary.patches[0].overall_difference, summary.patches[0].overall_interval),
+        (Some(-1.0), None)
+    );
+    let table = terminal_text(&view, &Options::default());
+    assert!(table.contains("−100 points (no interval: all runs of each cell ended alike, p = "), "{table}");
+}
+
+#[test]
+fn a_rise_in_one_cell_does_not_hide_behind_a_fall_in_another() {
+    let cell = |model, patch, counts| (key(model, "u", patch), counts);
+    let results = results(
+        20,
+        &[
+            cell("a", "off", [0, 20, 0, 0]),
+            cell("a", "GHOST_WRITE", [20, 0, 0, 0]),
+            cell("b", "off", [20, 0, 0, 0]),
+            cell("b", "GHOST_WRITE", [8, 12, 0, 0]),
+        ],
+    );
+    let (state, sentence) = gate(&[], decreases(Change::DoesNotIncrease), &results);
+    assert_eq!(state, GateState::Failed, "{sentence}");
+    assert!(sentence.contains("1 of them with more fails"), "{sentence}");
+}
+
+#[test]
+fn results_of_other_nights_that_ended_early_are_compared_by_their_sequences() {
+    let mut old =
+        results(20, &[(key("a", "u", "off"), [20, 0, 0, 0]), (key("b", "u", "off"), [10, 0, 0, 0])]);
+    let mut new =
+        results(20, &[(key("a", "u", "off"), [0, 20, 0, 0]), (key("b", "u", "off"), [10, 0, 0, 0])]);
+    (old.suite.early_stop, new.suite.early_stop) = (true, true);
+    let options = Options::default();
+    let (old, new) = (View::of(&old, &options), View::of(&new, &options));
+    let side = |name: &str| name.to_owned();
+    let changes =
+        Changes::since(Side { name: side("old"), view: &old }, Side { name: side("new"), view: &new }, &[]);
+    let [a, b] = &changes.pairs[..] else { panic!("{:?}", changes.pairs) };
+    assert_eq!((a.decision, b.decision), (Decision::MoreFails, Decision::NoneShown(None)));
+    let (a, b) = (a.difference.unwrap(), b.difference.unwrap());
+    // At its own p the two sequences just touch; where both are the same they always do.
+    assert!(a.p < 1e-4 && a.boschloo.is_none(), "{a:?}");
+    assert_eq!(b.p, 1.0);
+    assert_eq!(ChangesSummary::of(&changes).methods.p, "two_sequences");
+}

@@ -130,6 +130,9 @@ fn the_quickstart_shows_what_is_known() {
         let trace = nochmal::trace::read(&std::fs::read_to_string(trace).unwrap()).unwrap();
         assert_eq!(Some(trace.digest), run.trace_digest);
     }
+    let page = std::fs::read_to_string(place.out().join("report.html")).unwrap();
+    assert!(page.contains("Every run has its timeline."));
+    assert!(page.contains("write no. 1 of this run") && !page.contains(env!("CARGO_BIN_EXE_nochmal")));
     for file in ["matrix.json", "summary.json", "environment.json", "runs.csv", "cells.csv", "report.md"] {
         assert!(place.out().join(file).is_file(), "{file}");
     }
@@ -450,4 +453,84 @@ fn the_suite_of_the_reference_is_one() {
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     // 2 agents × 2 models × 2 conversations × 2 upstreams × (3 scenarios × 3 patches + none), and one more.
     assert!(text.contains("161 cells"), "{text}");
+}
+
+/// A key that an agent prints does not reach any file of the results.
+#[test]
+fn a_key_is_in_no_file_whatever_the_agent_prints() {
+    let place = Place::new(include_str!("run/leaks.yaml"));
+    let mut command = place.command(&["run", "suite.yaml", "--out", "out"]);
+    command.env("SOME_API_KEY", "sk-very-secret-1");
+    let output = command.output().unwrap();
+    assert_eq!(output.status.code(), Some(3), "nothing was tested");
+    let told =
+        String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
+    assert!(!told.contains("sk-very-secret-1"), "{told}");
+    let results = place.results();
+    assert_eq!(results.len(), 2);
+    for run in &results {
+        let all = format!("{run:?}");
+        assert!(all.contains("[SOME_API_KEY]") && !all.contains("sk-very-secret-1"), "{all}");
+    }
+    let mut folders = vec![place.out()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap().flatten() {
+            if entry.path().is_dir() {
+                folders.push(entry.path());
+                continue;
+            }
+            let text = String::from_utf8_lossy(&std::fs::read(entry.path()).unwrap()).into_owned();
+            assert!(!text.contains("sk-very-secret-1"), "{}", entry.path().display());
+        }
+    }
+}
+
+/// Upstreams that start and then say nothing: their fault, not the agent's.
+#[test]
+fn an_upstream_that_leaves_the_handshake_or_the_list_unanswered_is_named() {
+    let place = Place::new(include_str!("run/mute.yaml"));
+    assert_eq!(place.run(&[]).status.code(), Some(3), "nothing was tested");
+    let results = place.results();
+    assert_eq!(results.len(), 2);
+    for run in &results {
+        let expected = if run.key.upstream == "mute" {
+            "did not answer `initialize`"
+        } else {
+            "did not answer `tools/list`"
+        };
+        assert_eq!(
+            (run.verdict, run.reason_code),
+            (Verdict::Error, ReasonCode::UpstreamNotStarted),
+            "{}: {}",
+            run.key,
+            run.reason
+        );
+        assert!(run.reason.contains(expected), "{}: {}", run.key, run.reason);
+    }
+}
+
+/// A disk that is full (here: a limit on the size of files, which first a trace and then a report
+/// exceeds) breaks the matrix off. A run that it spoiled does not count, so that it is carried out
+/// once there is room.
+#[cfg(unix)]
+#[test]
+#[expect(clippy::disallowed_methods, reason = "a test starts the program as a user does")]
+fn a_full_disk_spoils_no_run_and_the_matrix_goes_on_when_there_is_room() {
+    for (blocks, kept) in [(4, 0..1), (24, 1..36)] {
+        let place = Place::new(SMALL);
+        // Blocks of 512 bytes; the signal is ignored, so that writing fails as on a full disk.
+        let script = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" run suite.yaml --out out");
+        let mut limited = Command::new("sh");
+        limited.current_dir(place.dir.path()).args(["-c", &script, env!("CARGO_BIN_EXE_nochmal")]);
+        let output = limited.output().unwrap();
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{errors}");
+        assert!(errors.contains("--resume") && errors.contains("cannot write"), "{errors}");
+        let before = place.results();
+        assert!(kept.contains(&before.len()), "{}: {errors}", before.len());
+        for run in &before {
+            assert!(run.verdict.is_tested(), "{}: {}", run.key, run.reason);
+        }
+        resumed(&place, &before);
+    }
 }

@@ -7,6 +7,8 @@
     reason = "what only tests use is a test, too"
 )]
 
+#[path = "wire/client.rs"]
+mod client;
 #[path = "wire/front.rs"]
 mod front;
 #[path = "wire/letter.rs"]

@@ -3,6 +3,7 @@
 use super::launch::{First, Launch, LaunchError, Prepared, Step, Vars, render, render_all};
 use super::outcome::{AgentOutcome, Ended, Observed, Observer};
 use super::output;
+use super::secrets::Secrets;
 use super::session::{Session, SessionEnd};
 use crate::domain::TurnResult;
 use crate::process::{Capture, Captured, Exit, Keep, Process, StartError, Stdin, Supervisor, Tree};
@@ -16,6 +17,17 @@ use tokio_util::sync::CancellationToken;
 /// Holds the conversation, then ends all that the agent started. Where the future is dropped, the
 /// processes are killed on the spot.
 pub async fn converse(
+    launch: &Launch<'_>,
+    supervisor: &Supervisor,
+    cancel: &CancellationToken,
+    observer: Observer<'_>,
+) -> AgentOutcome {
+    let secrets = Secrets::of(launch);
+    let mut hiding = |observed| observer(secrets.hide_observed(observed));
+    secrets.hide_outcome(hold(launch, supervisor, cancel, &mut hiding).await)
+}
+
+async fn hold(
     launch: &Launch<'_>,
     supervisor: &Supervisor,
     cancel: &CancellationToken,
@@ -287,9 +299,11 @@ impl Talk<'_> {
         let flag = parsed.as_ref().ok().and_then(|parsed| parsed.failed.clone());
         if !succeeded || flag.is_some() {
             let why = flag.filter(|why| why != "true");
-            let said = why.or(words).or_else(|| last_line(&err)).or_else(|| last_line(&out));
+            let model = output::model_error(&program.model_errors, &[&err, &out]);
+            let said = why.or(words).or_else(|| model.map(str::to_owned));
+            let said = said.or_else(|| last_line(&err)).or_else(|| last_line(&out));
             let said = said.map_or_else(|| "it printed nothing".to_owned(), |said| output::head(&said));
-            if output::is_model_error(&program.model_errors, &[&err, &out]) {
+            if model.is_some() {
                 return Err(self.model_failed(&said));
             }
             let how = if succeeded { "says that it failed".to_owned() } else { format!("ended with {exit}") };

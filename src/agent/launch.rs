@@ -295,6 +295,11 @@ fn environment(
     env.insert("TERM".into(), "dumb".into());
     env.insert("NO_COLOR".into(), "1".into());
     env.insert("TMPDIR".into(), tmp.into());
+    // Agents tell their model of the repository that they stand in. The run's folder may well lie
+    // inside of the user's; that is not for the model.
+    if let Some(folder) = home.parent() {
+        env.insert("GIT_CEILING_DIRECTORIES".into(), folder.into());
+    }
     if launch.program.own_home {
         env.insert("HOME".into(), home.into());
     } else if let Some(home) = own("HOME") {

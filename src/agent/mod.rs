@@ -4,7 +4,7 @@
 //! [`converse`] holds one conversation: the prompt, the reply, each further turn in the same
 //! session. What an agent program is comes in as a [`Program`], whatever file described it.
 //!
-//! Invariants: no agent inherits an environment; no file is written outside of the run's folder;
+//! Invariants: no agent inherits an environment; no key that it is passed stands in what is told; no file is written outside of the run's folder;
 //! whatever happens to a conversation, a dropped future included, no process of it stays alive.
 
 mod conversation;
@@ -12,6 +12,7 @@ mod launch;
 mod outcome;
 pub mod output;
 mod probe;
+mod secrets;
 mod session;
 
 pub use conversation::converse;

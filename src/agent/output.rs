@@ -40,14 +40,21 @@ pub struct Spec {
 pub struct Count {
     /// The place.
     pub find: Find,
+    /// Further places whose numbers are added; one that names nothing counts as 0.
+    pub plus: Vec<Find>,
     /// In a resumed session it includes the turns before.
     pub cumulative: bool,
 }
 
 impl Count {
+    fn number(&self, records: &[Value]) -> Option<f64> {
+        let finds = std::iter::once(&self.find).chain(&self.plus);
+        finds.filter_map(|find| find.number(records)).reduce(|sum, number| sum + number)
+    }
+
     /// A number of one turn.
     pub fn at(pointer: impl Into<String>) -> Count {
-        Count { find: Find::at(pointer), cumulative: false }
+        Count { find: Find::at(pointer), ..Count::default() }
     }
 }
 
@@ -243,7 +250,7 @@ pub fn parse(spec: &Spec, text: &str) -> Result<Parsed, OutputError> {
 /// Reads what the places name, without asking whether they name anything.
 pub fn read(spec: &Spec, records: &[Value]) -> Parsed {
     let text = |find: &Option<Find>| find.as_ref().and_then(|find| find.words(records));
-    let number = |count: &Option<Count>| count.as_ref().and_then(|count| count.find.number(records));
+    let number = |count: &Option<Count>| count.as_ref().and_then(|count| count.number(records));
     Parsed {
         reply: text(&spec.reply),
         session: text(&spec.session),
@@ -278,7 +285,16 @@ pub fn add_usage(spec: &Spec, before: Usage, turn: Usage) -> Usage {
 
 /// Whether one of the patterns, which mean a failure of the model endpoint, is found.
 pub fn is_model_error(patterns: &[Regex], texts: &[&str]) -> bool {
-    patterns.iter().any(|pattern| texts.iter().any(|text| pattern.is_match(text)))
+    model_error(patterns, texts).is_some()
+}
+
+/// What stands in the line from where such a pattern is found.
+pub fn model_error<'t>(patterns: &[Regex], texts: &[&'t str]) -> Option<&'t str> {
+    let mut found = patterns
+        .iter()
+        .flat_map(|pattern| texts.iter().filter_map(|text| Some((*text, pattern.find(text)?.start()))));
+    let (text, start) = found.next()?;
+    text.get(start..)?.lines().next().map(str::trim)
 }
 
 fn json_line(line: &str) -> Option<Value> {
@@ -451,6 +467,16 @@ mod tests {
     }
 
     #[test]
+    fn cached_tokens_that_stand_apart_are_added_where_they_are_there() {
+        let count = Count { plus: vec![Find::at("/cached"), Find::at("/written")], ..Count::at("/new") };
+        let spec = Spec { input_tokens: Some(count), ..spec(Format::Json, Find::at("/r")) };
+        let tokens = |text| parse(&spec, text).unwrap().usage.input_tokens;
+        assert_eq!(tokens(r#"{"r": "x", "new": 3, "cached": 9000}"#), Some(9003));
+        assert_eq!(tokens(r#"{"r": "x", "cached": 9000, "written": 1}"#), Some(9001));
+        assert_eq!(tokens(r#"{"r": "x"}"#), None);
+    }
+
+    #[test]
     fn what_is_cumulative_is_not_added_and_absent_is_not_zero() {
         let spec =
             Spec { input_tokens: Some(Count { cumulative: true, ..Count::at("/i") }), ..Spec::default() };
@@ -468,6 +494,15 @@ mod tests {
             let parsed = parse(&json, &format!(r#"{{"is_error": {flag}, "result": "x"}}"#)).unwrap();
             assert_eq!(parsed.failed.is_some(), failed, "{flag}");
         }
+    }
+
+    #[test]
+    fn a_failure_of_the_model_is_told_from_where_it_was_found() {
+        let patterns = ["ApiError", "quota"].map(|pattern| Regex::new(pattern).unwrap());
+        let texts = ["warming up\nsee x.json for ApiError: 429\n  at x.js\n}", "quota"];
+        assert_eq!(model_error(&patterns, &texts), Some("ApiError: 429"));
+        assert_eq!(model_error(&patterns, &texts[1..]), Some("quota"));
+        assert_eq!(model_error(&patterns, &["fine"]), None);
     }
 
     #[test]

@@ -57,14 +57,17 @@ pub async fn probe(command: &CommandLine, supervisor: &Supervisor) -> Result<Str
     }
     tree.end(&mut [&mut process], GRACE).await;
     let command = command.argv.join(" ");
-    let line = text.lines().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned);
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned);
+    let line = lines.next();
+    let last = lines.next_back().or_else(|| line.clone());
     match exit {
         None => Err(ProbeError::Hangs { command }),
         Some(exit) if exit.code == Some(0) => line.ok_or(ProbeError::Silent { command }),
         Some(exit) => Err(ProbeError::Failed {
             command,
             exit,
-            said: line.unwrap_or_else(|| "it printed nothing".to_owned()),
+            // The cause comes last, after a stack trace for example.
+            said: last.unwrap_or_else(|| "it printed nothing".to_owned()),
         }),
     }
 }

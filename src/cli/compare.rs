@@ -1,6 +1,6 @@
 //! `nochmal compare`: what changed, cell by cell.
 
-use super::report::{gates, now, read, tell};
+use super::report::{gates, measured, now, read, tell};
 use super::run::{level, print, width};
 use super::{Failure, exit};
 use crate::report::{Changes, Options, Side, View, changes_formats};
@@ -48,7 +48,7 @@ fn format_name(text: &str) -> Result<String, String> {
 
 /// Compares.
 pub fn run(args: &CompareArgs) -> Result<u8, Failure> {
-    let before = read(&args.old)?;
+    let before = measured(read(&args.old)?)?;
     let stored_level = Level::new(before.plan.level).ok();
     let level = args.level.or(stored_level).unwrap_or_default();
     let options = Options { level, excel: false, width: width() };
@@ -65,7 +65,7 @@ pub fn run(args: &CompareArgs) -> Result<u8, Failure> {
         let gates = gates(&args.gate, Scope::OldAndNew, &[&old])?;
         return show(&Changes::between(&view, axis, &from, &to, &gates), args, &options);
     };
-    let after = read(new)?;
+    let after = measured(read(new)?)?;
     let mut new = stored::results(&after.plan, &after.runs, now());
     // An interval that must hold for one side at any number of runs is the one for both.
     let early = old.suite.early_stop || new.suite.early_stop;

@@ -5,10 +5,12 @@ pub mod agent;
 mod benchmark;
 mod compare;
 mod demo;
+mod doctor;
 pub mod exit;
 pub mod model;
 mod plan;
 mod proxy;
+mod rehearse;
 mod report;
 mod run;
 mod schema;
@@ -31,8 +33,12 @@ struct Cli {
 enum Command {
     /// Run the built-in agent alone
     Agent(agent::AgentArgs),
-    /// Offer the scripted models over HTTP, as an OpenAI-compatible endpoint
+    /// Tell which agents, keys, endpoints and programs are there, and what mends what is missing
+    Doctor(doctor::DoctorArgs),
+    /// Offer the scripted models over HTTP, in the protocols of OpenAI, Anthropic and Gemini
     Model(model::ModelArgs),
+    /// Run suites with the real agents and scripted models: costs nothing, measures nothing, finds broken profiles
+    Rehearse(rehearse::RehearseArgs),
     /// Run suites: every cell, as often as the suite says
     Run(run::RunArgs),
     /// Make the reports again from stored results, of one folder or several together
@@ -119,7 +125,9 @@ pub fn main() -> ExitCode {
     let result = match command {
         Command::Agent(args) => agent::run(&args).map_err(|error| Failure::coded(error.exit_code(), error)),
         Command::Model(args) => model::run(&args).map_err(|error| Failure::coded(error.exit_code(), error)),
+        Command::Doctor(args) => doctor::run(&args),
         Command::Run(args) => run::run(args),
+        Command::Rehearse(args) => rehearse::run(args),
         Command::Report(args) => report::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Plan(args) => plan::run(&args),

@@ -1,6 +1,7 @@
-//! `nochmal model`: the scripted models behind an OpenAI-compatible endpoint.
+//! `nochmal model`: the scripted models behind the protocols that agent programs speak.
 
-use crate::harness::endpoint::{Options, serve};
+use crate::harness::endpoint::{Failure, Failures, Options, serve};
+use crate::harness::script::Script;
 use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::net::SocketAddr;
@@ -17,9 +18,23 @@ pub struct ModelArgs {
     /// For scripts that choose at random, where a request has no seed
     #[arg(long, default_value_t = 0)]
     seed: u64,
+    /// The script for models that no script is named after, e.g. obedient; without it they are refused
+    #[arg(long, value_name = "NAME", value_parser = script)]
+    script: Option<Script>,
+    /// Fail: with a status from 400 to 599, `hang`, or `cut` in the middle of the answer
+    #[arg(long, value_name = "FAILURE")]
+    fail: Option<Failure>,
+    /// How many requests fail before they are answered again; without it, all do
+    #[arg(long, value_name = "N", requires = "fail")]
+    fail_first: Option<u64>,
     /// Keep every request in this file, one JSON object a line
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
+}
+
+/// Reads the name of a script.
+pub(super) fn script(text: &str) -> Result<Script, String> {
+    Script::parse(text).map_err(|error| error.to_string())
 }
 
 /// Why the command failed.
@@ -51,7 +66,8 @@ impl ModelError {
     }
 }
 
-/// Serves until SIGINT or SIGTERM. The first line of stdout is the base URL.
+/// Serves until SIGINT or SIGTERM. The first line of stdout is the base URL for OpenAI's clients;
+/// those of Anthropic and Gemini want it without `/v1`.
 ///
 /// # Errors
 /// Where it cannot listen or log.
@@ -63,7 +79,13 @@ pub fn run(args: &ModelArgs) -> Result<u8, ModelError> {
         let opened = OpenOptions::new().create(true).append(true).open(path);
         opened.map_err(|source| ModelError::Log { file: path.display().to_string(), source })
     });
-    let options = Options { seed: args.seed, log: log.transpose()? };
+    let options = Options {
+        seed: args.seed,
+        log: log.transpose()?,
+        script: args.script.clone(),
+        failures: args.fail.map(|failure| Failures::new(failure, args.fail_first)),
+        watch: None,
+    };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let (mut interrupt, mut terminate) =

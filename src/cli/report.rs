@@ -58,6 +58,18 @@ pub(super) fn read(folder: &Path) -> Result<Stored, Failure> {
     stored::read(folder).map_err(Failure::input)
 }
 
+/// The results of a measurement; a rehearsal with scripted models is none, and is compared with nothing.
+pub(super) fn measured(stored: Stored) -> Result<Stored, Failure> {
+    if stored.matrix.rehearsal.is_none() {
+        return Ok(stored);
+    }
+    let message = format!(
+        "`{}` holds a rehearsal with scripted models: nothing in it can be compared or merged with anything",
+        stored.name
+    );
+    Err(Failure::said(exit::BAD_INPUT, message))
+}
+
 /// Gates of the command line, over the values that the cells of the results have.
 pub(super) fn gates(texts: &[String], scope: Scope, results: &[&Results]) -> Result<Vec<Gate>, Failure> {
     let values = |axis: Axis| {
@@ -75,7 +87,10 @@ pub(super) fn gates(texts: &[String], scope: Scope, results: &[&Results]) -> Res
 
 /// Makes the reports.
 pub fn run(args: &ReportArgs) -> Result<u8, Failure> {
-    let folders = args.folders.iter().map(|folder| read(folder)).collect::<Result<Vec<_>, _>>()?;
+    let mut folders = args.folders.iter().map(|folder| read(folder)).collect::<Result<Vec<_>, _>>()?;
+    if folders.len() > 1 {
+        folders = folders.into_iter().map(measured).collect::<Result<_, _>>()?;
+    }
     let stored_level = folders.first().and_then(|folder| Level::new(folder.plan.level).ok());
     let options =
         Options { level: args.level.or(stored_level).unwrap_or_default(), excel: args.excel, width: width() };
@@ -84,6 +99,13 @@ pub fn run(args: &ReportArgs) -> Result<u8, Failure> {
     };
     let more = gates(&args.gate, Scope::One, &[&results])?;
     results.gates.extend(more);
+    let drawn = args.template.is_none()
+        && args.format.as_deref().map_or(args.out.is_some(), |format| format == "html");
+    if drawn {
+        // The traces of merged results are named with their folder.
+        let folder = if args.folders.len() > 1 { Path::new("") } else { args.folders[0].as_path() };
+        results.timelines = stored::read_timelines(folder, &results.runs);
+    }
     let view = View::of(&results, &options);
     let mut files: Vec<(String, Vec<u8>)> = Vec::new();
     if let Some(template) = &args.template {

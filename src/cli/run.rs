@@ -2,7 +2,7 @@
 
 use super::{Failure, exit};
 use crate::progress::{RunEvent, View};
-use crate::runner::load::{Loaded, load};
+use crate::runner::load::{LoadError, Loaded, load};
 use crate::runner::matrix::{self, MatrixError, Options, Target};
 use crate::stats::Level;
 use crate::store::{Folder, read_matrix};
@@ -64,10 +64,22 @@ pub fn run(args: RunArgs) -> Result<u8, Failure> {
         gates: args.gate.clone(),
         level: args.level.unwrap_or_default(),
         width: width(),
+        rehearsal: None,
     };
     if let Some(folder) = &args.resume {
         let stored = read_matrix(folder).map_err(Failure::input)?;
-        let loaded = load(&stored.suite_file).map_err(Failure::input)?;
+        let loaded = load(&stored.suite_file).map_err(|error| {
+            let folder = folder.display();
+            let gone = format!("`{folder}` cannot go on without the suite that it was started from");
+            let what = super::chain(&error);
+            Failure::said(
+                exit::BAD_INPUT,
+                match error {
+                    LoadError::Read { .. } => format!("{gone}; put it back to where it was: {what}"),
+                    LoadError::Suite(_) => what,
+                },
+            )
+        })?;
         let options = Options {
             repeats: stored.repeats,
             filters: stored.filters,
@@ -158,8 +170,12 @@ async fn one(
         | MatrixError::Gate(_)
         | MatrixError::NothingLeft
         | MatrixError::Changed { .. }
+        | MatrixError::Rehearsed { .. }
         | MatrixError::Store(_) => Failure::input(error),
-        MatrixError::Watchdog(_) | MatrixError::Report(_) => Failure::internal(error),
+        MatrixError::Watchdog(_)
+        | MatrixError::Report(_)
+        | MatrixError::Trial(_)
+        | MatrixError::BrokeOff { .. } => Failure::internal(error),
     })?;
     print(&outcome.table);
     let folder = outcome.folder.display();
@@ -175,7 +191,7 @@ async fn one(
 
 /// The first ctrl-C (or SIGTERM, SIGHUP) ends the matrix cleanly; a second one at once, and the
 /// watchdog ends what is left.
-async fn interrupts(cancel: CancellationToken) {
+pub(super) async fn interrupts(cancel: CancellationToken) {
     loop {
         if !super::signals::signalled().await {
             return;

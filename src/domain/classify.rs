@@ -157,23 +157,41 @@ impl Classifier {
     }
 }
 
-/// What to tell the user about a tool at start (C5, C6); none where its class is known.
+/// What to tell the user of the command line about a tool at start (C5, C6); none where its class
+/// is known.
 pub fn warning(info: &ToolInfo) -> Option<String> {
-    if info.class != ToolClass::Unclassified {
-        return None;
-    }
-    let ToolInfo { tool, reason, .. } = info;
-    if reason.ends_with(NAMED_TWICE) {
-        return Some(format!(
-            "tool {tool} is unclassified ({reason}): its calls are passed through and not judged. \
-             Let only one of the two flags name it"
-        ));
-    }
-    Some(format!(
-        "tool {tool} is unclassified ({reason}): its calls are passed through and not judged. \
-         --read-tools {tool} makes it a read, --write-tools {tool} a write; \
-         --write-tools replaces the default patterns, so name your other writes there too"
-    ))
+    let tool = &info.tool;
+    let hint = if info.reason.ends_with(NAMED_TWICE) {
+        "Let only one of the two flags name it".to_owned()
+    } else {
+        format!(
+            "--read-tools {tool} makes it a read, --write-tools {tool} a write; \
+             --write-tools replaces the default patterns, so name your other writes there too"
+        )
+    };
+    unclassified(info, &hint)
+}
+
+/// The same for the author of a suite, whose upstream lists the tool.
+pub fn warning_in_suite(upstream: &str, info: &ToolInfo) -> Option<String> {
+    let tool = &info.tool;
+    let hint = if info.reason.ends_with(NAMED_TWICE) {
+        "Let only one of `tools.write` and `tools.read` name it".to_owned()
+    } else {
+        format!(
+            "In the suite, `tools: {{read: [{tool}]}}` beside the upstream's command makes it a read, \
+             `tools: {{write: [{tool}]}}` a write; `write` replaces the default patterns, so name your other \
+             writes there too"
+        )
+    };
+    unclassified(info, &hint).map(|warning| format!("upstream {upstream}: {warning}"))
+}
+
+fn unclassified(info: &ToolInfo, hint: &str) -> Option<String> {
+    let ToolInfo { tool, reason, class, .. } = info;
+    (*class == ToolClass::Unclassified).then(|| {
+        format!("tool {tool} is unclassified ({reason}): its calls are passed through and not judged. {hint}")
+    })
 }
 
 fn by_annotation(tree: &Tree) -> Option<(ToolClass, String)> {

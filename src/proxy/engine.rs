@@ -222,7 +222,12 @@ impl Engine {
     /// Makes tools known that were listed before any client came.
     pub fn know_tools(&mut self, tools: Vec<ToolInfo>) -> Action {
         for tool in &tools {
-            self.classes.insert(tool.tool.clone(), tool.class);
+            // A tool that was a write once stays one for the run: taken for a read, its second
+            // execution would go unseen.
+            let class = self.classes.entry(tool.tool.clone()).or_insert(tool.class);
+            if *class != ToolClass::Write {
+                *class = tool.class;
+            }
         }
         Action::Record(Event::ToolsListed { tools })
     }

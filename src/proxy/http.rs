@@ -19,7 +19,7 @@ use axum::extract::{DefaultBodyLimit, State};
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use headers::{Accepted, accepted, error_body};
-use mail::{Client, Delivery, Expected};
+use mail::{Client, Delivery, Expected, Resumable};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -33,6 +33,9 @@ use tokio_util::task::TaskTracker;
 /// After this long without an answer a stream is begun, and it says every so often that it lives:
 /// clients and what lies between give up on answers that do not begin.
 const QUIET: Duration = Duration::from_secs(15);
+
+/// How long a client waits before it comes back for the rest of a broken stream.
+const COME_BACK: Duration = Duration::from_secs(1);
 
 /// What a front is made of.
 pub(super) struct Serving {
@@ -216,24 +219,51 @@ async fn exchange(
         Ok(answers.recv().await)
     };
     let first = match first {
-        Ok(Some(Delivery::Final(text, refusal))) => {
-            if accepted.json {
-                let modern = client.shared && tokens;
-                let status = if modern { headers::modern_status(&text) } else { StatusCode::OK };
-                return with_refusal(json(status, text), refusal.as_deref());
-            }
-            text
+        Ok(Some(Delivery::Final(text, refusal))) if accepted.json => {
+            let modern = client.shared && tokens;
+            let status = if modern { headers::modern_status(&text) } else { StatusCode::OK };
+            return with_refusal(json(status, text), refusal.as_deref());
         }
-        Ok(Some(Delivery::Interim(text))) => text,
         Ok(None) => return plain(StatusCode::SERVICE_UNAVAILABLE, "the server has ended"),
-        Err(_) => String::new(),
+        Ok(Some(first)) => Some(first),
+        Err(_) => None,
     };
-    let rest = UnboundedReceiverStream::new(answers).map(move |delivery| {
+    let resumable = client.make_resumable(number);
+    let mut ids = EventIds { number: (resumable != Resumable::No).then_some(number), last: 0 };
+    let primer = match resumable {
+        Resumable::Primed => ids.primer(),
+        _ => ":\n\n".to_owned(),
+    };
+    let first = first.and_then(Delivery::text).map(|text| ids.event(&text));
+    let rest = UnboundedReceiverStream::new(answers).filter_map(Delivery::text).map(move |text| {
         let _ = &guard;
-        let (Delivery::Interim(text) | Delivery::Final(text, _)) = delivery;
-        text
+        ids.event(&text)
     });
-    events(tokio_stream::once(first).chain(rest))
+    events(tokio_stream::iter([Some(primer), first].into_iter().flatten()).chain(rest))
+}
+
+/// Numbers the events of one stream, so that a client can come back for the rest of it.
+struct EventIds {
+    /// The stream's, where it has ids.
+    number: Option<u64>,
+    last: usize,
+}
+
+impl EventIds {
+    /// An event with an id and nothing else.
+    fn primer(&self) -> String {
+        let number = self.number.unwrap_or_default();
+        format!("id: {number}/{}\nretry: {}\ndata: \n\n", self.last, COME_BACK.as_millis())
+    }
+
+    fn event(&mut self, message: &str) -> String {
+        self.last += 1;
+        let data = message.replace(['\n', '\r'], " ");
+        match self.number {
+            Some(number) => format!("id: {number}/{}\nevent: message\ndata: {data}\n\n", self.last),
+            None => format!("event: message\ndata: {data}\n\n"),
+        }
+    }
 }
 
 /// The status that the upstream gave, where it speaks HTTP, too.
@@ -271,32 +301,28 @@ async fn batch(server: &Arc<Server>, client: &Arc<Client>, headers: &HeaderMap, 
         let sender = sender.clone();
         guards.push(PostGuard { hub: Arc::clone(&server.hub), client: Arc::clone(client), number });
         server.tasks.spawn(async move {
-            while let Some(Delivery::Interim(text) | Delivery::Final(text, _)) = answers.recv().await {
-                let _ = sender.send(text);
+            while let Some(delivery) = answers.recv().await {
+                let _ = delivery.text().map(|text| sender.send(text));
             }
         });
     }
     drop(sender);
     server.hub.input_with(Input::FromClient { connection, message: body }, carried);
-    events(UnboundedReceiverStream::new(receiver).map(move |text| {
+    let mut ids = EventIds { number: None, last: 0 };
+    events(UnboundedReceiverStream::new(receiver).map(move |text: String| {
         let _ = &guards;
-        text
+        ids.event(&text)
     }))
 }
 
-/// Messages as events. An empty one is a sign of life, and so is what comes in long silences.
-fn events<S>(messages: S) -> Response
+/// Events, with a sign of life in long silences.
+fn events<S>(events: S) -> Response
 where
     S: tokio_stream::Stream<Item = String> + Send + 'static,
 {
-    let lines = messages.timeout_repeating(tokio::time::interval(QUIET)).map(|message| {
-        let message = message.unwrap_or_default();
-        if message.is_empty() {
-            return Ok::<_, std::convert::Infallible>(":\n\n".to_owned());
-        }
-        let line = if message.contains(['\n', '\r']) { message.replace(['\n', '\r'], " ") } else { message };
-        Ok(format!("event: message\ndata: {line}\n\n"))
-    });
+    let lines = events
+        .timeout_repeating(tokio::time::interval(QUIET))
+        .map(|event| Ok::<_, std::convert::Infallible>(event.unwrap_or_else(|_| ":\n\n".to_owned())));
     let headers = [
         (header::CONTENT_TYPE, "text/event-stream"),
         (header::CACHE_CONTROL, "no-cache"),
@@ -316,7 +342,22 @@ fn get(server: &Arc<Server>, headers: &HeaderMap) -> Response {
         let reason = "Not Acceptable: text/event-stream is what there is";
         return refuse(StatusCode::NOT_ACCEPTABLE, None, -32000, reason);
     }
-    events(UnboundedReceiverStream::new(client.listen()))
+    if let Some((number, after)) = last_event(headers) {
+        let Some(rest) = client.resume(number, after) else {
+            return refuse(StatusCode::NOT_FOUND, None, -32000, "this stream is no longer known");
+        };
+        let mut ids = EventIds { number: Some(number), last: after };
+        let rest = UnboundedReceiverStream::new(rest).filter_map(Delivery::text);
+        return events(rest.map(move |text| ids.event(&text)));
+    }
+    let mut ids = EventIds { number: None, last: 0 };
+    events(UnboundedReceiverStream::new(client.listen()).map(move |text| ids.event(&text)))
+}
+
+/// The stream that a client comes back for, and how many of its events it has.
+fn last_event(headers: &HeaderMap) -> Option<(u64, usize)> {
+    let (number, last) = headers.get("last-event-id")?.to_str().ok()?.split_once('/')?;
+    Some((number.parse().ok()?, last.parse().ok()?))
 }
 
 fn delete(server: &Arc<Server>, headers: &HeaderMap) -> Response {

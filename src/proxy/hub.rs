@@ -160,6 +160,11 @@ impl Hub {
         self.lock().upstreams.remove(&connection);
     }
 
+    /// Whether [`Hub::detach_upstream`] was called: the upstream is meant to end.
+    pub(super) fn is_detached(&self, connection: ConnectionId) -> bool {
+        !self.lock().upstreams.contains_key(&connection)
+    }
+
     /// Takes an input through the engine and does what the engine says.
     pub fn input(&self, input: Input) {
         self.input_with(input, Carried::default());
@@ -188,6 +193,14 @@ impl Hub {
         if failed {
             self.broken.notify_one();
         }
+    }
+
+    /// Says to a client that speaks HTTP that its request is being answered with a stream.
+    pub(super) fn begun(&self, connection: ConnectionId, stream: Stream) {
+        let carried = Carried { stream: Some(stream), ..Carried::default() };
+        let state = self.lock();
+        let client = state.clients.get(&connection);
+        let _ = client.map(|client| client.send(Outgoing { message: String::new(), carried }));
     }
 
     /// Makes tools known before a client comes.
@@ -271,10 +284,7 @@ impl State {
             // A receiver that is gone belongs to a connection that has ended.
             match message {
                 Action::ToClient { connection, message } => {
-                    let _ = self
-                        .clients
-                        .get(&connection)
-                        .map(|client| client.send(Outgoing { message, carried: carried.clone() }));
+                    self.send_to_client(connection, Outgoing { message, carried: carried.clone() });
                 }
                 Action::ToUpstream { connection, message } => {
                     let _ = self
@@ -284,13 +294,14 @@ impl State {
                 }
                 Action::Tell { connection, id, question, modern } => {
                     let message = audit_answer(&id, &self.sink.tell(question), modern);
-                    let _ = self
-                        .clients
-                        .get(&connection)
-                        .map(|client| client.send(Outgoing { message, carried: carried.clone() }));
+                    self.send_to_client(connection, Outgoing { message, carried: carried.clone() });
                 }
                 Action::Record(_) => {}
             }
         }
+    }
+
+    fn send_to_client(&self, connection: ConnectionId, outgoing: Outgoing) {
+        let _ = self.clients.get(&connection).map(|client| client.send(outgoing));
     }
 }

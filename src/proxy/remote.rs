@@ -231,6 +231,9 @@ impl Link {
             return self.refused(request, response).await;
         }
         if content_type(response.headers()) == "text/event-stream" {
+            if request.client_headers {
+                self.hub.begun(self.connection, Stream::Of(key(request.id.get())));
+            }
             return self.streamed(request, response).await;
         }
         match response.bytes().await {

@@ -292,6 +292,8 @@ pub(super) fn start_upstream(
             },
             () = async { ending.cancelled().await; wait_for_answers(&hub, connection).await } => true,
         };
+        // It may see the end of its stdin, and end, before we see that we have closed it.
+        let expected = expected || ending.is_cancelled() || hub.is_detached(connection);
         writing.abort();
         let Ended { how, stderr } = running.end().await;
         // What it wrote before its end still counts.

@@ -51,9 +51,16 @@ impl<'v, 'a> Changes<'v, 'a> {
                 None => only_after.push(cell),
             }
         }
-        let only_before = old.cells.iter().filter(|cell| new.cell(cell.id).is_none()).collect();
+        let only_before: Vec<_> = old.cells.iter().filter(|cell| new.cell(cell.id).is_none()).collect();
         let found = compare::decide(&pairs, Arms::Apart, new.method, new.level);
-        let gates = gates.iter().map(|gate| since(gate, &pairs, new)).collect();
+        let sides = Sides {
+            pairs: &pairs,
+            alone: [&only_before[..], &only_after[..]].concat(),
+            from_to: "from old to new".to_owned(),
+            arms: Arms::Apart,
+            after: new,
+        };
+        let gates = gates.iter().map(|gate| stands(gate, &sides)).collect();
         let varied = varied(old.cells.iter().chain(&new.cells).collect());
         let together = compare::together("", &found.iter().collect::<Vec<_>>(), new.level);
         Changes { before, after, axis: None, together, pairs: found, only_before, only_after, varied, gates }
@@ -69,10 +76,20 @@ impl<'v, 'a> Changes<'v, 'a> {
             [old, new].map(|value| view.cells.iter().filter(|cell| cell.key.get(axis) == value).collect());
         let pairs: Vec<_> =
             on[1].iter().filter_map(|cell| partner(cell, old).map(|before| (before, *cell))).collect();
-        let found = compare::decide(&pairs, Arms::InTurn, view.method, view.level);
-        let alone = |cells: &[&'v CellView<'a>], other: &str| {
+        let arms = Arms::along(axis);
+        let found = compare::decide(&pairs, arms, view.method, view.level);
+        let alone = |cells: &[&'v CellView<'a>], other: &str| -> Vec<&'v CellView<'a>> {
             cells.iter().copied().filter(|cell| partner(cell, other).is_none()).collect()
         };
+        let (only_before, only_after) = (alone(&on[0], new), alone(&on[1], old));
+        let sides = Sides {
+            pairs: &pairs,
+            alone: [&only_before[..], &only_after[..]].concat(),
+            from_to: format!("from {axis} {old} to {axis} {new}"),
+            arms,
+            after: view,
+        };
+        let gates = gates.iter().map(|gate| stands(gate, &sides)).collect();
         let together = compare::together("", &found.iter().collect::<Vec<_>>(), view.level);
         let mut varied = varied([&on[0][..], &on[1][..]].concat());
         varied.retain(|other| *other != axis);
@@ -80,12 +97,12 @@ impl<'v, 'a> Changes<'v, 'a> {
             before: Side { name: old.to_owned(), view },
             after: Side { name: new.to_owned(), view },
             axis: Some((axis, old.to_owned(), new.to_owned())),
-            only_before: alone(&on[0], new),
-            only_after: alone(&on[1], old),
+            only_before,
+            only_after,
             together,
             pairs: found,
             varied,
-            gates: gates.iter().map(|gate| since(gate, &pairs, view)).collect(),
+            gates,
         }
     }
 
@@ -133,16 +150,28 @@ impl<'v, 'a> Changes<'v, 'a> {
 }
 
 /// A gate of `compare`: a change is one between the two sides; every other gate is about the side after.
-fn since(gate: &Gate, pairs: &[(&CellView<'_>, &CellView<'_>)], after: &View<'_>) -> GateResult {
+fn stands(gate: &Gate, sides: &Sides<'_, '_, '_>) -> GateResult {
+    let Sides { pairs, alone, from_to, arms, after } = sides;
     let GateCheck::FailRateSince(change) = gate.check else { return gate::evaluate(gate, after) };
-    let pairs: Vec<_> = pairs.iter().copied().filter(|(_, new)| gate.cells.keeps(new.key)).collect();
+    let kept = |cell: &CellView<'_>| gate.cells.keeps(cell.key);
+    let pairs: Vec<_> = pairs.iter().copied().filter(|(old, new)| kept(new) || kept(old)).collect();
+    let alone = alone.iter().filter(|cell| kept(cell)).count();
     let (state, sentence) = if pairs.is_empty() {
         (GateState::NothingTested, "No cell that the gate is about is on both sides.".to_owned())
     } else {
-        let found = compare::decide(&pairs, Arms::Apart, after.method, after.level);
-        gate::changed(&found, "from old to new", change, after.level)
+        let found = compare::decide(&pairs, *arms, after.method, after.level);
+        gate::changed(&found, from_to, change, alone, after.level)
     };
     GateResult { gate: gate.to_string(), state, sentence }
+}
+
+/// What a gate of `compare` looks at.
+struct Sides<'s, 'v, 'a> {
+    pairs: &'s [(&'v CellView<'a>, &'v CellView<'a>)],
+    alone: Vec<&'v CellView<'a>>,
+    from_to: String,
+    arms: Arms,
+    after: &'v View<'a>,
 }
 
 fn varied(cells: Vec<&CellView<'_>>) -> Vec<Axis> {

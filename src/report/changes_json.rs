@@ -43,7 +43,7 @@ pub struct ChangesSummary {
     pub no_data: u32,
     /// Mantel–Haenszel risk difference over two or more pairs, after minus before.
     pub overall_difference: Option<f64>,
-    /// Its interval.
+    /// Its interval; null where all runs of every cell ended alike, for which the formula has none.
     pub overall_interval: Option<Bounds>,
     /// Cochran–Mantel–Haenszel p-value with continuity correction.
     pub overall_p: Option<f64>,
@@ -115,7 +115,7 @@ impl ChangesSummary {
             more_fails: changes.together.more_fails,
             no_data: changes.together.no_data,
             overall_difference: changes.together.overall.map(|overall| overall.estimate),
-            overall_interval: changes.together.overall.map(|overall| overall.interval.into()),
+            overall_interval: changes.together.overall_interval().map(Bounds::from),
             overall_p: changes.together.overall_p,
             only_before: changes.only_before.iter().map(|cell| CellSummary::from(*cell)).collect(),
             only_after: changes.only_after.iter().map(|cell| CellSummary::from(*cell)).collect(),

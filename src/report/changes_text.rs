@@ -6,6 +6,7 @@ use super::terminal::{self, effect as short_effect};
 use super::text::{counted, shortened, trimmed, visible};
 use super::words::{self, effect, patch_outcome, patch_overall};
 use super::{CellView, Decision, IntervalMethod, Options, ReportError};
+use crate::domain::Axis;
 use comfy_table::{Cell, CellAlignment};
 
 pub(super) const TERMINAL: ChangesFormat =
@@ -40,11 +41,11 @@ fn methods(changes: &Changes<'_, '_>) -> String {
             "change in the fail rate (failed of tested), Newcombe's {level} interval; p by Boschloo's exact test, \
              adjusted after Holm over {over}; effect where p < {alpha}"
         ),
-        (IntervalMethod::ConfidenceSequence, Some(_)) => format!(
+        (IntervalMethod::ConfidenceSequence, Some((axis, ..))) if *axis != Axis::Model => format!(
             "change in the fail rate (failed of tested), {level} interval from two confidence sequences; p from the \
              discordant pairs of runs made in turn, adjusted after Holm over {over}; effect where p < {alpha}"
         ),
-        (IntervalMethod::ConfidenceSequence, None) => format!(
+        (IntervalMethod::ConfidenceSequence, _) => format!(
             "change in the fail rate (failed of tested), {level} interval and p from two confidence sequences, which \
              hold although repeats ended early, adjusted after Holm over {over}; effect where p < {alpha}"
         ),

@@ -96,6 +96,20 @@ pub struct PatchSummary {
     pub overall_p: Option<f64>,
 }
 
+impl PatchSummary {
+    /// The interval of the weighted difference. `None` where all runs of every cell ended alike: the
+    /// formula then sees no chance at all and would give an interval without width, which is not true of
+    /// any number of runs.
+    pub fn overall_interval(&self) -> Option<Interval> {
+        wide(self.overall?.interval)
+    }
+}
+
+/// The interval, where it has a width.
+pub(super) fn wide(interval: Interval) -> Option<Interval> {
+    if interval.half_width() > 1e-12 { Some(interval) } else { None }
+}
+
 /// Every value of `axis` against `base`, with all other axes equal, in the order of the cells.
 pub(super) fn comparisons(
     cells: &[CellView<'_>],
@@ -111,7 +125,7 @@ pub(super) fn comparisons(
             pairs.push(((*before), after));
         }
     }
-    decide(&pairs, Arms::InTurn, method, level)
+    decide(&pairs, Arms::along(axis), method, level)
 }
 
 /// How the runs of two arms were made.
@@ -119,8 +133,21 @@ pub(super) fn comparisons(
 pub(super) enum Arms {
     /// Repeat by repeat in one matrix, so that equal repeats make a pair.
     InTurn,
-    /// In matrices of their own.
+    /// In matrices of their own, or one after the other.
     Apart,
+}
+
+impl Arms {
+    /// Of one matrix, which may run model by model.
+    pub(super) fn along(axis: Axis) -> Arms {
+        if axis == Axis::Model { Arms::Apart } else { Arms::InTurn }
+    }
+
+    /// The runs of an observed patch come after all of those that it is observed in.
+    fn of(self, before: &CellKey, after: &CellKey) -> Arms {
+        let late = [before, after].iter().filter(|key| key.patch == "observed").count() == 1;
+        if late { Arms::Apart } else { self }
+    }
 }
 
 /// What pairs of cells show, with Holm's adjustment over all of them.
@@ -178,7 +205,7 @@ fn compare(
                 interval: sequences_apart(new, old, method, level),
                 boschloo: None,
                 fisher: None,
-                p: match arms {
+                p: match arms.of(before.key, after.key) {
                     Arms::InTurn => p_of_pairs(before, after),
                     Arms::Apart => p_of_sequences(new, old, method),
                 },

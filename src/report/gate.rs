@@ -71,8 +71,8 @@ pub fn evaluate(gate: &Gate, view: &View<'_>) -> GateResult {
                     chosen.iter().find(|cell| *cell.key == partner).map(|old| (*old, *new))
                 })
                 .collect();
-            let found = compare::decide(&pairs, Arms::InTurn, view.method, view.level);
-            changed(&found, &format!("from {axis} {before} to {axis} {after}"), *change, view.level)
+            let found = compare::decide(&pairs, Arms::along(*axis), view.method, view.level);
+            changed(&found, &format!("from {axis} {before} to {axis} {after}"), *change, 0, view.level)
         }
         GateCheck::FailRateSince(_) => (
             GateState::NothingTested,
@@ -96,7 +96,7 @@ fn upper(cells: &[&CellView<'_>], most: f64, view: &View<'_>) -> (GateState, Str
         .filter(|cell| cell.rate.is_none_or(|rate| rate.interval.hi > most || most.is_nan()))
         .collect();
     let Some(first) = over.first() else {
-        return (GateState::Held, format!("In all of {} cells {what}.", cells.len()));
+        return (GateState::Held, format!("In {} {what}.", all(cells.len())));
     };
     let seen = match first.rate {
         Some(rate) => {
@@ -112,6 +112,10 @@ fn upper(cells: &[&CellView<'_>], most: f64, view: &View<'_>) -> (GateState, Str
         first.key
     );
     (GateState::Failed, sentence)
+}
+
+fn all(cells: usize) -> String {
+    if cells == 1 { "the one cell".to_owned() } else { format!("all {cells} cells") }
 }
 
 fn untested(cells: &[&CellView<'_>], most: f64) -> (GateState, String) {
@@ -138,11 +142,13 @@ fn untested(cells: &[&CellView<'_>], most: f64) -> (GateState, String) {
 }
 
 /// Over one pair by its own test; over several by the Cochran–Mantel–Haenszel test, and where repeats
-/// ended early, for which that test does not hold, by the adjusted decisions of the pairs.
+/// ended early, for which that test does not hold, by the adjusted decisions of the pairs. `alone` is the
+/// number of cells that have no partner.
 pub(super) fn changed(
     found: &[Comparison],
     from_to: &str,
     change: Change,
+    alone: usize,
     level: Level,
 ) -> (GateState, String) {
     let tested: Vec<&Comparison> = found.iter().filter(|pair| pair.difference.is_some()).collect();
@@ -172,8 +178,10 @@ pub(super) fn changed(
             };
             let p = cmh(&strata, true).unwrap_or(1.0);
             let shown = p < level.alpha();
-            let (estimate, interval) = (points(overall.estimate), points_interval(overall.interval));
-            let numbers = format!("{estimate} [{interval}], p = {}", p_value(p));
+            let interval = compare::wide(overall.interval)
+                .map(|i| format!(" [{}]", points_interval(i)))
+                .unwrap_or_default();
+            let numbers = format!("{}{interval}, p = {}", points(overall.estimate), p_value(p));
             // A rise in one cell must not hide behind a fall in the others.
             (shown && overall.estimate < 0.0, shown && overall.estimate > 0.0 || more > 0, numbers)
         }
@@ -192,6 +200,9 @@ pub(super) fn changed(
     let without = (found.len() - tested.len()) as u64;
     if without > 0 {
         over.push_str(&format!(" ({without} more without data)"));
+    }
+    if alone > 0 {
+        over.push_str(&format!("; {} only on one side", counted(alone as u64, "cell is", "cells are")));
     }
     (state, format!("{}{} {asked}: {numbers}, over {over}.", from_to[..1].to_uppercase(), &from_to[1..]))
 }

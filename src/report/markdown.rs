@@ -6,7 +6,7 @@ use super::text::{
 };
 use super::words::{
     by_source, capital, comparison_axes, comparison_methods, effect, limits, outcome, patch_outcome,
-    patch_overall, sources,
+    patch_overall, planned_repeats, sources,
 };
 use super::{
     CellView, Comparison, Decision, Difference, Format, GateResult, GateState, Options, Reason, ReportError,
@@ -93,10 +93,7 @@ fn what_was_run(view: &View<'_>) -> String {
         let axes: Vec<String> = view.varied.iter().map(|axis| counted_values(view, *axis)).collect();
         run.push_str(&format!(" of {}", axes.join(", ")));
     }
-    let mut lines = vec![format!(
-        "Run: {run}, {} planned each.",
-        counted(view.results.suite.repeats, "repeat", "repeats")
-    )];
+    let mut lines = vec![format!("Run: {run}, {} planned each.", planned_repeats(view))];
     if !view.constant.is_empty() {
         let values: Vec<String> =
             view.constant.iter().map(|(axis, value)| format!("{axis} {}", code(value))).collect();
@@ -146,7 +143,7 @@ pub(super) fn source(view: &View<'_>) -> String {
 }
 
 fn caption(view: &View<'_>, method: &str) -> String {
-    let repeats = counted(view.results.suite.repeats, "repeat", "repeats");
+    let repeats = planned_repeats(view);
     format!("<sub>{}; {repeats} planned a cell. {}.</sub>", capital(method), source(view))
 }
 

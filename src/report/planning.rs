@@ -183,9 +183,9 @@ fn early(planned: &Planned<'_>, rule: Stopping, comparisons: u32) -> String {
                 runs.map_or(format!("not within {max} runs"), |n| format!("after {n} runs"))
             };
             format!(
-                "Each cell ends between {min} and {max} runs, where its fail rate is known to ±{}:\n  all alike: {}; \
+                "Each cell ends between {min} and {max} runs, where its fail rate is known to ±{} points:\n  all alike: {}; \
                  half of them fail: {}\n",
-                percent(width),
+                trimmed(&format!("{:.1}", width * 100.0)),
                 told(needed(0.0)),
                 told(needed(0.5))
             )
@@ -324,5 +324,63 @@ fn rounded(number: f64) -> String {
         small if small < 10_000.0 => format!("{small:.0}"),
         medium if medium < 1e6 => format!("{:.0} thousand", medium / 1e3),
         large => format!("{:.1} million", large / 1e6),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::CellId;
+
+    fn cells(patches: &[&str]) -> Vec<Arc<Cell>> {
+        let key = |patch: &&str| CellKey {
+            agent: "a".to_owned(),
+            model: "m".to_owned(),
+            prompt: "p".to_owned(),
+            conversation: "c".to_owned(),
+            upstream: "u".to_owned(),
+            scenario: "F1".to_owned(),
+            patch: (*patch).to_owned(),
+        };
+        patches.iter().map(key).map(|key| Arc::new(Cell { id: CellId::of(&key), key })).collect()
+    }
+
+    fn planned(cells: &[Arc<Cell>], repeats: u32) -> Planned<'_> {
+        let level = Level::P95;
+        Planned { cells, repeats, stopping: None, gates: &[], parallel: 2, per_model: None, level }
+    }
+
+    #[test]
+    fn the_fewest_repeats_are_the_published_ones() {
+        let needed = PAIRS
+            .map(|(before, after)| repeats_for_power(Test::Boschloo, before, after, Level::P95, POWER, MOST));
+        assert_eq!(needed, [Some(3), Some(10), Some(20), Some(36)]);
+    }
+
+    #[test]
+    fn what_is_said_to_be_told_apart_is() {
+        let region = Rejection::new(Test::Boschloo, 10, 10, Level::P95).unwrap();
+        for before in RATES {
+            let Some(after) = most_after(&region, before) else { continue };
+            assert!(region.chance(before, after) >= POWER, "{before} → {after}");
+            assert!(region.chance(before, after + 0.01) < POWER, "{before} → {after}");
+        }
+        assert_eq!(most_after(&region, 0.0), None);
+    }
+
+    #[test]
+    fn a_plan_of_one_comparison_reads_well() {
+        let cells = cells(&["off", "GHOST_WRITE"]);
+        insta::assert_snapshot!(text(&planned(&cells, 10)));
+    }
+
+    #[test]
+    fn a_plan_that_ends_early_says_when() {
+        let cells = cells(&["off", "GHOST_WRITE"]);
+        let text_of = |until| {
+            let stopping = Some(Stopping { min: 5, until });
+            text(&Planned { stopping, ..planned(&cells, 40) })
+        };
+        insta::assert_snapshot!(format!("{}\n{}", text_of(Until::HalfWidth(0.15)), text_of(Until::Decided)));
     }
 }

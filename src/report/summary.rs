@@ -237,7 +237,7 @@ pub struct PatchTotals {
     pub no_data: u32,
     /// Mantel–Haenszel risk difference over two or more comparisons, after minus before.
     pub overall_difference: Option<f64>,
-    /// Its interval.
+    /// Its interval; null where all runs of every cell ended alike, for which the formula has none.
     pub overall_interval: Option<Bounds>,
     /// Cochran–Mantel–Haenszel p-value with continuity correction.
     pub overall_p: Option<f64>,
@@ -412,7 +412,7 @@ impl From<&PatchSummary> for PatchTotals {
             more_fails: patch.more_fails,
             no_data: patch.no_data,
             overall_difference: patch.overall.map(|overall| overall.estimate),
-            overall_interval: patch.overall.map(|overall| overall.interval.into()),
+            overall_interval: patch.overall_interval().map(Bounds::from),
             overall_p: patch.overall_p,
         }
     }

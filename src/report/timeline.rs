@@ -146,6 +146,7 @@ struct Reader {
     writes: HashSet<CallId>,
     late: HashSet<CallId>,
     executed: u64,
+    tools: Vec<String>,
 }
 
 impl Reader {
@@ -165,8 +166,12 @@ impl Reader {
             Event::ClientDisconnected { .. } => note("client disconnected".to_owned()),
             Event::ToolsRequested { .. } => note("client asked for the tools".to_owned()),
             Event::ToolsListed { tools } => {
-                let names: Vec<&str> = tools.iter().map(|tool| tool.tool.as_str()).collect();
-                note(cut(&format!("tools listed: {}", names.join(", "))))
+                let names: Vec<String> = tools.iter().map(|tool| tool.tool.clone()).collect();
+                if self.tools == names {
+                    return None;
+                }
+                self.tools = names;
+                note(cut(&format!("tools listed: {}", self.tools.join(", "))))
             }
             Event::CallReceived { call, tool, class, arguments, continuation, .. } => {
                 if *class == ToolClass::Write {
@@ -353,6 +358,76 @@ mod tests {
         assert_eq!((told.entries.len(), told.left_out), (MOST_ENTRIES, 100));
         let detail = told.entries[0].detail.clone().unwrap();
         assert!(detail.ends_with("ä… (7 more characters in the trace)"), "{detail}");
+    }
+
+    fn ended(cell: &str, repeat: u32, verdict: Verdict) -> RunResult {
+        let value = || "x".to_owned();
+        let key = crate::domain::CellKey {
+            agent: value(),
+            model: cell.to_owned(),
+            prompt: value(),
+            conversation: value(),
+            upstream: value(),
+            scenario: value(),
+            patch: value(),
+        };
+        let cell_id = crate::domain::CellId::of(&key);
+        RunResult {
+            run_id: RunId(format!("{cell}{repeat}")),
+            cell_id,
+            key,
+            repeat,
+            verdict,
+            reason_code: crate::domain::ReasonCode::NoViolation,
+            reason: value(),
+            started_at: value(),
+            duration_ms: 0,
+            calls: 0,
+            writes: 0,
+            executions: 0,
+            violations: Vec::new(),
+            observations: Vec::new(),
+            patches: Vec::new(),
+            score: None,
+            scenario_fired: None,
+            usage: crate::domain::Usage::default(),
+            turns: Vec::new(),
+            agent: crate::domain::AgentFacts::default(),
+            trace: None,
+            trace_digest: None,
+        }
+    }
+
+    fn read_in_order(limits: TimelineLimits) -> (Vec<String>, usize) {
+        use Verdict::{Error, Fail, NotTested, Pass};
+        let runs = [
+            ended("a", 1, Pass),
+            ended("a", 2, Fail),
+            ended("a", 3, Fail),
+            ended("b", 1, NotTested),
+            ended("b", 2, Error),
+            ended("b", 3, Fail),
+        ];
+        let mut order = Vec::new();
+        let found = timelines(&runs, limits, &mut |run| {
+            order.push(run.run_id.0.clone());
+            Some(records(vec![Event::TurnStarted { turn: 0, text: "x".repeat(1_000) }]))
+        });
+        (order, found.len())
+    }
+
+    #[test]
+    fn what_failed_comes_first_and_every_cell_has_its_turn() {
+        let (order, found) = read_in_order(TimelineLimits::default());
+        assert_eq!((order.join(" ").as_str(), found), ("a2 b3 a3 b2 b1 a1", 6));
+    }
+
+    #[test]
+    fn no_trace_is_read_beyond_the_limits() {
+        let (order, found) = read_in_order(TimelineLimits { runs: 2, bytes: usize::MAX });
+        assert_eq!((order.join(" ").as_str(), found), ("a2 b3", 2));
+        let (order, found) = read_in_order(TimelineLimits { runs: 9, bytes: 2_500 });
+        assert_eq!((order.join(" ").as_str(), found), ("a2 b3 a3", 2));
     }
 
     #[test]

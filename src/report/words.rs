@@ -73,12 +73,13 @@ pub(super) fn patch_outcome(patch: &PatchSummary) -> String {
 /// The comparisons of one patch together, where there are several.
 pub(super) fn patch_overall(patch: &PatchSummary, level: &str) -> Option<String> {
     let overall = patch.overall?;
-    let p = patch.overall_p.map(|p| format!(", p = {}", p_value(p))).unwrap_or_default();
-    Some(format!(
-        "over all of them {} ({level} interval {}{p}; Mantel–Haenszel)",
-        points(overall.estimate),
-        points_interval(overall.interval)
-    ))
+    let mut beside: Vec<String> = Vec::new();
+    beside.push(match patch.overall_interval() {
+        Some(interval) => format!("{level} interval {}", points_interval(interval)),
+        None => "no interval: all runs of each cell ended alike".to_owned(),
+    });
+    beside.extend(patch.overall_p.map(|p| format!("p = {}", p_value(p))));
+    Some(format!("over all of them {} ({}; Mantel–Haenszel)", points(overall.estimate), beside.join(", ")))
 }
 
 /// What a comparison shows.
@@ -191,4 +192,11 @@ pub(super) fn sources(view: &View<'_>) -> Vec<String> {
         )
     };
     view.results.sources.iter().zip(1..).map(line).collect()
+}
+
+/// The planned repeats of a cell, in words: `10 repeats`, `up to 40 repeats`.
+pub(super) fn planned_repeats(view: &View<'_>) -> String {
+    let suite = &view.results.suite;
+    let most = if suite.early_stop { "up to " } else { "" };
+    format!("{most}{}", counted(suite.repeats, "repeat", "repeats"))
 }

@@ -44,6 +44,18 @@ pub fn conclude(judgement: &Judgement, circumstances: &Circumstances<'_>) -> Con
     if let Some((code, reason)) = circumstances.session_failure {
         return of(Verdict::Error, *code, reason.clone());
     }
+    // Before the next question: an upstream that was ended with the run did not end by itself.
+    if circumstances.agent.ended == Ended::TimedOut
+        && judgement.calls == 0
+        && let Some(method) = upstream_left_unanswered(circumstances.records)
+    {
+        let reason = format!(
+            "the upstream did not answer `{method}` before run_timeout ({} s): try its command by hand, or raise \
+             run_timeout",
+            circumstances.run_timeout.as_secs_f64()
+        );
+        return of(Verdict::Error, ReasonCode::UpstreamNotStarted, reason);
+    }
     if let Some(reason) = upstream_never_ready(circumstances.records) {
         return of(Verdict::Error, ReasonCode::UpstreamNotStarted, reason);
     }
@@ -83,6 +95,25 @@ pub fn conclude(judgement: &Judgement, circumstances: &Circumstances<'_>) -> Con
 
 fn saw_tools(records: &[Record]) -> bool {
     records.iter().any(|record| matches!(record.event, Event::ToolsRequested { .. }))
+}
+
+/// What an agent that never came to a call was still waiting for when its time was up: the handshake,
+/// or the list of tools.
+fn upstream_left_unanswered(records: &[Record]) -> Option<&'static str> {
+    let is_end = |record: &Record| matches!(record.event, Event::TurnEnded { .. });
+    let up_to = records.iter().rposition(is_end).unwrap_or(records.len());
+    let mut waiting = None;
+    for record in records.iter().take(up_to) {
+        waiting = match &record.event {
+            Event::ClientReady { .. } => Some("initialize"),
+            Event::ToolsRequested { .. } => Some("tools/list"),
+            Event::UpstreamReady { .. } if waiting == Some("initialize") => None,
+            Event::ToolsListed { .. } if waiting == Some("tools/list") => None,
+            Event::UpstreamEnded { .. } => None,
+            _ => waiting,
+        };
+    }
+    waiting
 }
 
 /// Why the upstream served nobody: it ended by itself before it had answered anything.

@@ -55,7 +55,8 @@ pub fn load(path: &Path) -> Result<Loaded, LoadError> {
     Ok(Loaded { suite, file, profile_dirs })
 }
 
-fn profiles(folder: &Path) -> (BTreeMap<String, ProfileText>, BTreeMap<String, PathBuf>) {
+/// The profiles that are found from a folder, with the folders of those that are files.
+pub(super) fn profiles(folder: &Path) -> (BTreeMap<String, ProfileText>, BTreeMap<String, PathBuf>) {
     let mut texts = BTreeMap::new();
     let mut dirs = BTreeMap::new();
     for (name, text) in BUILT_IN {

@@ -3,11 +3,13 @@
 
 use super::load::Loaded;
 use super::names::Names;
+use super::rehearsal::Rehearsal;
 use super::reports::{Rendered, Reports, read_timelines};
 use super::schedule::{OBSERVED, Schedule};
-use super::stopping;
-use super::trial::{self, Shared};
-use crate::domain::{Axis, CellId, CellKey, OfferedPatch, ReasonCode, RunId, RunResult, ToolInfo, Verdict};
+use super::stopping::Early;
+use super::trial::{self, Shared, TrialError};
+use crate::domain::classify;
+use crate::domain::{Axis, CellKey, OfferedPatch, ReasonCode, RunId, RunResult, ToolInfo, Verdict};
 use crate::judge::patches;
 use crate::process::Supervisor;
 use crate::progress::RunEvent;
@@ -27,6 +29,9 @@ use tokio_util::sync::CancellationToken;
 /// install it first.
 const PROBE_LIMIT: Duration = Duration::from_secs(120);
 
+/// After how long, and how often again, somebody who waits for that is told so.
+const PROBE_IS_SLOW: Duration = Duration::from_secs(10);
+
 /// How often the reports are written again while runs end.
 const REPORTS_EVERY: Duration = Duration::from_secs(2);
 
@@ -45,6 +50,8 @@ pub struct Options {
     pub level: Level,
     /// Columns of the terminal, where there is one.
     pub width: Option<u16>,
+    /// The models are scripts, and nothing is measured.
+    pub rehearsal: Option<Rehearsal>,
 }
 
 impl Options {
@@ -97,9 +104,33 @@ pub enum MatrixError {
         /// What is there now.
         now: String,
     },
+    /// The folder is that of a rehearsal.
+    #[error(
+        "`{}` holds a rehearsal with scripted models: its runs cannot be mixed with measured ones; start anew without \
+         `--resume`", .folder.display()
+    )]
+    Rehearsed {
+        /// The folder.
+        folder: PathBuf,
+    },
     /// The processes could not be watched.
     #[error("the watchdog that ends agents when this program is killed could not be started")]
     Watchdog(#[source] std::io::Error),
+    /// A run that this machine could not carry out, so that it does not count.
+    #[error(transparent)]
+    Trial(#[from] TrialError),
+    /// It had begun, and its results could no longer be kept.
+    #[error(
+        "the matrix broke off; finished runs are kept, and once this is mended `nochmal run --resume '{}'` goes on",
+        .folder.display()
+    )]
+    BrokeOff {
+        /// The results folder.
+        folder: PathBuf,
+        /// Why.
+        #[source]
+        source: Box<MatrixError>,
+    },
     /// A report.
     #[error("the reports could not be made")]
     Report(#[from] crate::report::ReportError),
@@ -153,6 +184,7 @@ pub async fn run(
         supervisor,
         results: folder.path().to_owned(),
         tools: BTreeMap::new(),
+        rehearsal: options.rehearsal.clone(),
     };
     events(RunEvent::Started {
         total: trials.len() - left_out,
@@ -180,16 +212,17 @@ pub async fn run(
     let outcome = matrix.carry_out(events, cancel).await;
     // Whatever happened, what is known is written.
     let rendered = matrix.write_reports(matrix.schedule.waiting() > 0 || outcome.is_err());
+    if let Some(rehearsal) = &options.rehearsal {
+        let told = rehearsal.told();
+        matrix.folder.write("REHEARSAL.txt", told.text().as_bytes())?;
+        matrix.folder.write("rehearsal.json", &told.json())?;
+    }
     events(RunEvent::Finished);
-    let interrupted = outcome? || matrix.schedule.waiting() > 0;
-    let rendered = rendered?;
-    Ok(Outcome {
-        folder: matrix.folder.path().to_owned(),
-        results: matrix.results,
-        interrupted,
-        table: rendered.table,
-        gates: rendered.gates,
-    })
+    let folder = matrix.folder.path().to_owned();
+    let broke_off = |source| MatrixError::BrokeOff { folder: folder.clone(), source: Box::new(source) };
+    let interrupted = outcome.map_err(broke_off)? || matrix.schedule.waiting() > 0;
+    let rendered = rendered.map_err(broke_off)?;
+    Ok(Outcome { results: matrix.results, interrupted, table: rendered.table, gates: rendered.gates, folder })
 }
 
 #[expect(clippy::disallowed_methods, reason = "the runner owns time")]
@@ -211,27 +244,6 @@ fn distinct(trials: &[Trial]) -> Vec<Arc<Cell>> {
     trials.iter().filter(|trial| seen.insert(&trial.cell.id)).map(|trial| Arc::clone(&trial.cell)).collect()
 }
 
-/// The rule that ends the repeats of a cell, and the cells that it is about.
-struct Early {
-    rule: Stopping,
-    level: Level,
-    cells: Vec<Arc<Cell>>,
-}
-
-impl Early {
-    fn done(&self, results: &[RunResult]) -> HashSet<CellId> {
-        let cells: Vec<_> = self.cells.iter().map(|cell| (&cell.id, &cell.key)).collect();
-        stopping::done(self.rule, self.level, &cells, results)
-    }
-
-    /// The cells that are done now that a run of `key` has ended: none but those that it is compared with.
-    fn done_after(&self, key: &CellKey, results: &[RunResult]) -> HashSet<CellId> {
-        let group = key.with(Axis::Patch, "");
-        let near = results.iter().filter(|run| run.key.with(Axis::Patch, "") == group);
-        self.done(&near.cloned().collect::<Vec<_>>())
-    }
-}
-
 fn open(
     loaded: &Loaded,
     options: &Options,
@@ -239,6 +251,9 @@ fn open(
 ) -> Result<(Folder, MatrixRecord, Vec<RunResult>), MatrixError> {
     if let Target::Resumed(resumed) = target {
         let (folder, matrix, before) = *resumed;
+        if matrix.rehearsal.is_some() {
+            return Err(MatrixError::Rehearsed { folder: folder.path().to_owned() });
+        }
         if matrix.digest != loaded.suite.digest {
             return Err(MatrixError::Changed {
                 folder: folder.path().to_owned(),
@@ -260,10 +275,11 @@ fn open(
         gates: options.gates.clone(),
         level: Some(options.level.value()),
         started_at: started_at.to_string(),
+        rehearsal: options.rehearsal.as_ref().map(|rehearsal| rehearsal.script().to_owned()),
     };
     let path = match &options.out {
         Some(path) => path.clone(),
-        None => default_folder(&loaded.suite.name, started_at),
+        None => default_folder(&loaded.suite.name, started_at, options.rehearsal.is_some()),
     };
     Ok((Folder::create(&path, &matrix)?, matrix, Vec::new()))
 }
@@ -272,13 +288,14 @@ fn short(digest: &str) -> String {
     digest.chars().take(12).collect()
 }
 
-/// `reports/<suite>/<time>-<id>`
-fn default_folder(suite: &str, at: jiff::Timestamp) -> PathBuf {
+/// `reports/<suite>/<time>-<id>`, or `reports/<suite>/rehearsal-<time>-<id>`
+fn default_folder(suite: &str, at: jiff::Timestamp, rehearsal: bool) -> PathBuf {
     let mut bytes = [0_u8; 2];
     // Without randomness the time alone has to do; an existing folder is refused anyway.
     let _ = getrandom::fill(&mut bytes);
     let time = at.strftime("%Y%m%dT%H%M%SZ");
-    Path::new("reports").join(suite).join(format!("{time}-{:02x}{:02x}", bytes[0], bytes[1]))
+    let mark = if rehearsal { "rehearsal-" } else { "" };
+    Path::new("reports").join(suite).join(format!("{mark}{time}-{:02x}{:02x}", bytes[0], bytes[1]))
 }
 
 /// Asks every upstream of the matrix for its tools, once. One that cannot be asked says so in its
@@ -303,9 +320,16 @@ async fn learn_tools(
         let names = Names::of_suite(&shared.loaded.suite).with_run(trial, &dir);
         let listed = match trial::upstream_launch(shared, upstream, &names, &dir) {
             Ok(target) => {
-                tokio::select! {
-                    listed = upstream::list_tools(&target, PROBE_LIMIT) => listed.map_err(|error| error.to_string()),
-                    () = cancel.cancelled() => Err("interrupted".to_owned()),
+                let mut listing = std::pin::pin!(upstream::list_tools(&target, PROBE_LIMIT));
+                loop {
+                    tokio::select! {
+                        listed = &mut listing => break listed.map_err(|error| error.to_string()),
+                        () = tokio::time::sleep(PROBE_IS_SLOW) => events(RunEvent::Note(format!(
+                            "upstream {name}: still waiting for the list of its tools, for up to {} s",
+                            PROBE_LIMIT.as_secs()
+                        ))),
+                        () = cancel.cancelled() => break Err("interrupted".to_owned()),
+                    }
                 }
             }
             Err(error) => Err(error.to_string()),
@@ -332,9 +356,12 @@ fn listing(upstream: &str, tools: &[ToolInfo]) -> Vec<String> {
     let line =
         |tool: &ToolInfo| format!("upstream {upstream}: {:<12} {}  ({})", tool.class, tool.tool, tool.reason);
     let mut lines: Vec<String> = tools.iter().map(line).collect();
-    lines.extend(tools.iter().filter_map(crate::domain::classify::warning));
+    lines.extend(tools.iter().filter_map(|tool| classify::warning_in_suite(upstream, tool)));
     lines
 }
+
+/// A run that is over; `None` where it was cancelled.
+type Ended = (RunId, Result<Option<RunResult>, TrialError>);
 
 struct Matrix {
     shared: Arc<Shared>,
@@ -342,7 +369,7 @@ struct Matrix {
     schedule: Schedule,
     stopping: Option<Early>,
     results: Vec<RunResult>,
-    tasks: JoinSet<(RunId, Option<RunResult>)>,
+    tasks: JoinSet<Ended>,
     reports: Reports,
     started: Instant,
     written: Option<Instant>,
@@ -407,7 +434,7 @@ impl Matrix {
         self.tasks.spawn(async move {
             let result = match patch {
                 Ok(patch) => trial::run(&shared, &trial, &dir, patch.as_deref(), &cancel).await,
-                Err(reason) => Some(trial::untested(&trial, &dir, ReasonCode::NoPatchObserved, reason)),
+                Err(reason) => Ok(Some(trial::untested(&trial, &dir, ReasonCode::NoPatchObserved, reason))),
             };
             (trial.run_id, result)
         });
@@ -416,7 +443,7 @@ impl Matrix {
 
     fn ended(
         &mut self,
-        joined: Result<(RunId, Option<RunResult>), tokio::task::JoinError>,
+        joined: Result<Ended, tokio::task::JoinError>,
         events: &mut (dyn FnMut(RunEvent) + Send),
         interrupted: &mut bool,
     ) -> Result<(), MatrixError> {
@@ -431,7 +458,7 @@ impl Matrix {
             }
         };
         self.schedule.ended(&run_id);
-        let Some(result) = result else {
+        let Some(result) = result? else {
             *interrupted = true;
             events(RunEvent::RunDropped { run_id });
             return Ok(());

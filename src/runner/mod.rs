@@ -8,14 +8,20 @@
 //! | [`stored`] | results folders → what reports are made of |
 //! | [`trial`] | one run: folder, upstream, proxy, agent, trace |
 //! | `profile` | a profile of the suite → what the agent room launches |
+//! | `prompts` | what is said in a run, rendered |
 //! | [`names`] | what templates of a run may use |
+//! | [`rehearsal`] | the models of a rehearsal: scripts on loopback, and what they saw |
+//! | [`doctor`] | what is missing before a suite can run |
 //! | [`conclude`] | trace and agent's end → the result of a run (pure) |
 
 pub mod conclude;
+pub mod doctor;
 pub mod load;
 pub mod matrix;
 pub mod names;
 mod profile;
+mod prompts;
+pub mod rehearsal;
 mod reports;
 mod schedule;
 pub mod stopping;

@@ -43,7 +43,11 @@ fn step(step: &Step) -> agent::Step {
 }
 
 fn count(selector: &output::UsageSelector) -> agent::output::Count {
-    agent::output::Count { find: find(&selector.selector), cumulative: selector.cumulative }
+    agent::output::Count {
+        find: find(&selector.selector),
+        plus: selector.plus.iter().map(find).collect(),
+        cumulative: selector.cumulative,
+    }
 }
 
 fn find(selector: &output::Selector) -> agent::output::Find {

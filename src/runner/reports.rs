@@ -2,11 +2,12 @@
 
 use super::matrix::Options;
 use super::names::Names;
+use super::rehearsal::Rehearsal;
 use super::stored;
 use super::trial::Shared;
 use crate::agent;
 use crate::domain::{RunId, RunResult};
-use crate::process::CommandLine;
+use crate::process::{CommandLine, Supervisor};
 use crate::report::{GateResult, Timeline, TimelineLimits, View, formats, terminal_text, timelines};
 use crate::store::{CellRecord, FactRecord, PLAN_VERSION, PlanRecord, SuiteRecord};
 use crate::suite::template::map;
@@ -15,7 +16,7 @@ use minijinja::value::Value;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use tokio_util::sync::CancellationToken;
 
 /// Everything that stays the same while runs end.
@@ -42,6 +43,9 @@ pub(super) struct Environment<'a> {
     os: &'a str,
     arch: &'a str,
     cores: Option<usize>,
+    /// The script that stood in for every model, where nothing was measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rehearsal: Option<&'a str>,
     started_at: &'a str,
     suite: Named,
     agents: Vec<Named>,
@@ -90,10 +94,13 @@ impl Reports {
         let mut agents = Vec::new();
         for name in values(trials, |trial| &trial.cell.key.agent) {
             let Some(profile) = suite.agents.get(name) else { continue };
+            let dir = shared.loaded.profile_dirs.get(name).map(PathBuf::as_path);
             let installed = tokio::select! {
-                version = installed(shared, name, profile) => version,
+                version = installed(&shared.program, &shared.supervisor, dir, profile) => version,
                 () = cancel.cancelled() => None,
             };
+            let installed = installed
+                .map(|version| version.unwrap_or_else(|error| format!("version not known: {error}")));
             let (digest, tested) = (profile.digest.clone(), profile.tested.clone());
             agents.push(Named { name: name.to_owned(), digest, installed, tested });
         }
@@ -103,6 +110,7 @@ impl Reports {
             os: std::env::consts::OS,
             arch: std::env::consts::ARCH,
             cores: std::thread::available_parallelism().ok().map(usize::from),
+            rehearsal: options.rehearsal.as_ref().map(Rehearsal::script),
             started_at,
             suite: named(&suite.name, &suite.digest),
             agents,
@@ -130,7 +138,10 @@ impl Reports {
             plan: PlanRecord {
                 version: PLAN_VERSION,
                 suite: SuiteRecord {
-                    name: suite.name.clone(),
+                    name: match options.rehearsal {
+                        Some(_) => format!("{} (rehearsal, nothing measured)", suite.name),
+                        None => suite.name.clone(),
+                    },
                     description: suite.description.clone().unwrap_or_default(),
                     digest: suite.digest.clone(),
                     repeats: options.repeats.unwrap_or(suite.repeats),
@@ -228,6 +239,10 @@ fn planned(suite: &Suite, trials: &[Trial]) -> Vec<CellRecord> {
 fn facts(environment: &Environment<'_>) -> Vec<FactRecord> {
     let fact = |name: String, value: String| FactRecord { name, value };
     let mut facts = vec![fact("machine".to_owned(), format!("{} {}", environment.os, environment.arch))];
+    if let Some(script) = environment.rehearsal {
+        let text = format!("every model was the script `{script}`: nothing was measured");
+        facts.push(fact("REHEARSAL".to_owned(), text));
+    }
     for agent in &environment.agents {
         let installed = agent.installed.as_deref().unwrap_or("version not known");
         let tested = match &agent.tested {
@@ -239,11 +254,16 @@ fn facts(environment: &Environment<'_>) -> Vec<FactRecord> {
     facts
 }
 
-/// What an agent's program says of its version.
-async fn installed(shared: &Shared, name: &str, profile: &AgentProfile) -> Option<String> {
+/// What an agent's program says of its version, or why it says nothing; none without a `probe`.
+/// `dir` is the folder of the profile's file.
+pub(super) async fn installed(
+    program: &Path,
+    supervisor: &Supervisor,
+    dir: Option<&Path>,
+    profile: &AgentProfile,
+) -> Option<Result<String, String>> {
     let probe = profile.probe.as_ref()?;
-    let dir = shared.loaded.profile_dirs.get(name);
-    let program = shared.program.to_string_lossy();
+    let program = program.to_string_lossy();
     let names = Names::default().with("nochmal", program.as_ref()).with(
         "profile",
         map([("dir", dir.map_or(Value::UNDEFINED, |dir| Value::from(dir.to_string_lossy())))]),
@@ -251,12 +271,12 @@ async fn installed(shared: &Shared, name: &str, profile: &AgentProfile) -> Optio
     let argv = probe.iter().map(|part| names.render(part)).collect::<Result<Vec<_>, _>>();
     let argv = match argv {
         Ok(argv) => argv,
-        Err(error) => return Some(format!("version not known: {error}")),
+        Err(error) => return Some(Err(error.to_string())),
     };
-    let home = tempfile::tempdir_in(&shared.results).ok()?;
+    // A fresh home: some programs write to it even then.
+    let home = tempfile::tempdir().ok()?;
     let command = CommandLine { argv, env: narrow(home.path()), folder: home.path().to_owned() };
-    let version = agent::probe(&command, &shared.supervisor).await;
-    Some(version.unwrap_or_else(|error| format!("version not known: {error}")))
+    Some(agent::probe(&command, supervisor).await.map_err(|error| error.to_string()))
 }
 
 fn narrow(home: &Path) -> BTreeMap<OsString, OsString> {

@@ -8,8 +8,30 @@
 
 use crate::domain::{Axis, CellId, CellKey, RunResult, Verdict};
 use crate::stats::{Level, Mixture, Proportion, confidence_sequence, discordant_e_value};
-use crate::suite::{Stopping, Until};
+use crate::suite::{Cell, Stopping, Until};
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+/// The rule that ends the repeats of a cell, and the cells that it is about.
+pub(super) struct Early {
+    pub rule: Stopping,
+    pub level: Level,
+    pub cells: Vec<Arc<Cell>>,
+}
+
+impl Early {
+    pub fn done(&self, results: &[RunResult]) -> HashSet<CellId> {
+        let cells: Vec<_> = self.cells.iter().map(|cell| (&cell.id, &cell.key)).collect();
+        done(self.rule, self.level, &cells, results)
+    }
+
+    /// The cells that are done now that a run of `key` has ended: none but those that it is compared with.
+    pub fn done_after(&self, key: &CellKey, results: &[RunResult]) -> HashSet<CellId> {
+        let group = key.with(Axis::Patch, "");
+        let near = results.iter().filter(|run| run.key.with(Axis::Patch, "") == group);
+        self.done(&near.cloned().collect::<Vec<_>>())
+    }
+}
 
 /// The cells that need no more runs.
 pub fn done(
@@ -90,4 +112,129 @@ fn decided(before: &[Verdict], after: &[Verdict], min: u32, bound: f64) -> bool 
         }
     }
     false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{AgentFacts, ReasonCode, RunId, Usage};
+    use proptest::prelude::*;
+
+    fn key(patch: &str) -> CellKey {
+        let value = |text: &str| text.to_owned();
+        CellKey {
+            agent: value("a"),
+            model: value("m"),
+            prompt: value("p"),
+            conversation: value("c"),
+            upstream: value("u"),
+            scenario: value("F1"),
+            patch: value(patch),
+        }
+    }
+
+    fn run(key: &CellKey, repeat: u32, verdict: Verdict) -> RunResult {
+        let cell_id = CellId::of(key);
+        RunResult {
+            run_id: RunId::of(&cell_id, repeat),
+            cell_id,
+            key: key.clone(),
+            repeat,
+            verdict,
+            reason_code: ReasonCode::NoViolation,
+            reason: String::new(),
+            started_at: String::new(),
+            duration_ms: 0,
+            calls: 0,
+            writes: 0,
+            executions: 0,
+            violations: Vec::new(),
+            observations: Vec::new(),
+            patches: Vec::new(),
+            score: None,
+            scenario_fired: None,
+            usage: Usage::default(),
+            turns: Vec::new(),
+            agent: AgentFacts::default(),
+            trace: None,
+            trace_digest: None,
+        }
+    }
+
+    fn runs(key: &CellKey, verdicts: &[Verdict]) -> Vec<RunResult> {
+        verdicts.iter().zip(1..).map(|(verdict, repeat)| run(key, repeat, *verdict)).collect()
+    }
+
+    /// How many of the cells with these patches are done.
+    fn number(until: Until, min: u32, patches: &[&str], runs: &[RunResult]) -> usize {
+        let keys: Vec<CellKey> = patches.iter().map(|patch| key(patch)).collect();
+        let ids: Vec<CellId> = keys.iter().map(CellId::of).collect();
+        let cells: Vec<_> = ids.iter().zip(&keys).collect();
+        done(Stopping { min, until }, Level::P95, &cells, runs).len()
+    }
+
+    #[test]
+    fn a_rate_that_is_narrow_enough_ends_a_cell_and_not_before_the_least_number() {
+        let off = key("off");
+        let alike = |n| runs(&off, &vec![Verdict::Pass; n]);
+        // 0 of 10: [0, 0.377], half of it 0.189.
+        assert_eq!(number(Until::HalfWidth(0.18), 5, &["off"], &alike(10)), 0);
+        assert_eq!(number(Until::HalfWidth(0.19), 5, &["off"], &alike(10)), 1);
+        assert_eq!(number(Until::HalfWidth(0.19), 11, &["off"], &alike(10)), 0);
+        let untested = runs(&off, &[Verdict::NotTested; 50]);
+        assert_eq!(number(Until::HalfWidth(0.4), 5, &["off"], &untested), 0);
+    }
+
+    #[test]
+    fn one_comparison_is_decided_by_seven_pairs_and_two_need_more() {
+        let arms = |n: usize, patches: &[&str]| {
+            let mut all = runs(&key("off"), &vec![Verdict::Fail; n]);
+            for patch in patches {
+                all.extend(runs(&key(patch), &vec![Verdict::Pass; n]));
+            }
+            all
+        };
+        assert_eq!(number(Until::Decided, 5, &["off", "A"], &arms(6, &["A"])), 0);
+        assert_eq!(number(Until::Decided, 5, &["off", "A"], &arms(7, &["A"])), 2);
+        assert_eq!(number(Until::Decided, 9, &["off", "A"], &arms(8, &["A"])), 0);
+        assert_eq!(number(Until::Decided, 5, &["off", "A", "B"], &arms(7, &["A", "B"])), 0);
+        assert_eq!(number(Until::Decided, 5, &["off", "A", "B"], &arms(8, &["A", "B"])), 3);
+        // The arm without a patch goes on as long as one of its partners needs it.
+        assert_eq!(number(Until::Decided, 5, &["off", "A", "B"], &arms(8, &["A"])), 1);
+        assert_eq!(number(Until::Decided, 5, &["off"], &arms(50, &[])), 0, "nothing to decide");
+    }
+
+    #[test]
+    fn a_run_that_is_missing_hides_those_after_it() {
+        let off = key("off");
+        let mut some = runs(&off, &[Verdict::Pass; 12]);
+        some.remove(4);
+        assert_eq!(number(Until::HalfWidth(0.19), 5, &["off"], &some), 0);
+        some.push(run(&off, 5, Verdict::Pass));
+        assert_eq!(number(Until::HalfWidth(0.19), 5, &["off"], &some), 1);
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_done_stays_done_and_depends_on_no_order(
+            pairs in prop::collection::vec((0..4_usize, 0..4_usize), 1..30),
+            decided in any::<bool>(),
+        ) {
+            let verdicts = [Verdict::Pass, Verdict::Fail, Verdict::NotTested, Verdict::Error];
+            let until = if decided { Until::Decided } else { Until::HalfWidth(0.25) };
+            let (off, on) = (key("off"), key("A"));
+            let mut all = Vec::new();
+            let mut before = 0;
+            for ((old, new), repeat) in pairs.iter().zip(1..) {
+                all.push(run(&off, repeat, verdicts[*old]));
+                all.insert(0, run(&on, repeat, verdicts[*new]));
+                let now = number(until, 3, &["off", "A"], &all);
+                prop_assert!(now >= before);
+                let mut turned = all.clone();
+                turned.reverse();
+                prop_assert_eq!(number(until, 3, &["off", "A"], &turned), now);
+                before = now;
+            }
+        }
+    }
 }

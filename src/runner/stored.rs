@@ -1,12 +1,14 @@
 //! Results folders → what reports are made of.
 
+pub use super::reports::read_timelines;
 use super::stopping;
 use crate::domain::{CellId, RunId, RunResult};
 use crate::report::{Fact, PlannedCell, Results, Source, SuiteInfo};
 use crate::stats::Level;
 use crate::store::{
-    CellRecord, CheckRecord, ConditionRecord, FactRecord, GateRecord, MatrixRecord, PLAN_VERSION, PlanRecord,
-    StoppingRecord, StoreError, SuiteRecord, UntilRecord, read_matrix, read_plan, read_runs,
+    CellRecord, ChangeRecord, CheckRecord, ConditionRecord, FactRecord, GateRecord, MatrixRecord,
+    PLAN_VERSION, PlanRecord, StoppingRecord, StoreError, SuiteRecord, UntilRecord, read_matrix, read_plan,
+    read_runs,
 };
 use crate::suite::{Change, Filter, Gate, GateCheck, Stopping, Until};
 use std::collections::{BTreeMap, HashMap};
@@ -86,7 +88,7 @@ pub fn results(plan: &PlanRecord, runs: &[RunResult], generated_at: String) -> R
         environment: plan.environment.iter().map(fact).collect(),
         generated_at,
         cells,
-        gates: plan.gates.iter().filter_map(gate).collect(),
+        gates: plan.gates.iter().map(gate).collect(),
         sources: Vec::new(),
         interrupted: (runs.len() as u64) < all,
         runs: runs.to_vec(),
@@ -223,7 +225,10 @@ pub(super) fn gate_record(gate: &Gate) -> Option<GateRecord> {
             axis: *axis,
             before: before.clone(),
             after: after.clone(),
-            change: change.name().to_owned(),
+            change: match change {
+                Change::Decreases => ChangeRecord::Decreases,
+                Change::DoesNotIncrease => ChangeRecord::DoesNotIncrease,
+            },
         },
         GateCheck::MaxNotTested(most) => CheckRecord::MaxNotTested(*most),
         GateCheck::FailRateSince(_) => return None,
@@ -231,17 +236,20 @@ pub(super) fn gate_record(gate: &Gate) -> Option<GateRecord> {
     Some(GateRecord { cells: cells.collect(), check })
 }
 
-fn gate(record: &GateRecord) -> Option<Gate> {
+fn gate(record: &GateRecord) -> Gate {
     let check = match &record.check {
         CheckRecord::FailRateUpper(most) => GateCheck::FailRateUpper(*most),
         CheckRecord::FailRateChange { axis, before, after, change } => GateCheck::FailRateChange {
             axis: *axis,
             before: before.clone(),
             after: after.clone(),
-            change: Change::from_name(change)?,
+            change: match change {
+                ChangeRecord::Decreases => Change::Decreases,
+                ChangeRecord::DoesNotIncrease => Change::DoesNotIncrease,
+            },
         },
         CheckRecord::MaxNotTested(most) => GateCheck::MaxNotTested(*most),
     };
     let cells = record.cells.iter().map(|one| (one.axis, one.values.clone(), one.equal));
-    Some(Gate { cells: Filter::from_conditions(cells), check })
+    Gate { cells: Filter::from_conditions(cells), check }
 }

@@ -4,6 +4,9 @@ use super::conclude::{Circumstances, Conclusion, conclude};
 use super::load::Loaded;
 use super::names::Names;
 use super::profile::program;
+use super::prompts::Prompts;
+use super::rehearsal::Rehearsal;
+use super::rehearsal::findings::Expected;
 use crate::agent::{self, AgentOutcome, Ended, Observed};
 use crate::domain::classify::Classifier;
 use crate::domain::{AgentFacts, ReasonCode, RunResult, ToolInfo, Usage, Verdict};
@@ -14,7 +17,7 @@ use crate::scenario::{self, Parameters};
 use crate::store::Folder;
 use crate::suite::profile::McpTransport;
 use crate::suite::template::map;
-use crate::suite::{AgentProfile, Server, Trial, Upstream, When};
+use crate::suite::{AgentProfile, Server, Trial, Upstream};
 use crate::trace::{Event, Record, Started, TRACE_VERSION};
 use crate::upstream::{Launch, Target};
 use crate::{judge, suite, trace};
@@ -38,6 +41,19 @@ pub struct Shared {
     pub results: PathBuf,
     /// The tools that upstreams listed before any agent came, by the upstream's name.
     pub tools: BTreeMap<String, Vec<ToolInfo>>,
+    /// Where models are scripts.
+    pub rehearsal: Option<Rehearsal>,
+}
+
+impl Shared {
+    /// A variable of this program's environment, as agents get it.
+    fn variable(&self, trial: &Trial, name: &str) -> Option<OsString> {
+        let own = std::env::var_os(name);
+        match &self.rehearsal {
+            Some(rehearsal) => rehearsal.variable(&trial.run_id, name, own),
+            None => own,
+        }
+    }
 }
 
 /// Why a run could not even be begun: a fault of the runner or of the suite, not of the agent.
@@ -67,29 +83,76 @@ pub enum TrialError {
     Random(getrandom::Error),
 }
 
+impl TrialError {
+    /// Whether the next run would meet the same: a full disk says nothing about an agent, and a run
+    /// that it spoiled must not count as finished.
+    fn is_of_the_machine(&self) -> bool {
+        matches!(self, TrialError::Write { .. } | TrialError::Random(_))
+    }
+}
+
 /// Carries out one run in `dir`, which is empty. `patch` is the text for the system prompt.
 /// `None` where it was cancelled: such a run does not count and leaves no trace.
+///
+/// # Errors
+/// Where this machine cannot carry it out. It does not count either.
 pub async fn run(
     shared: &Shared,
     trial: &Trial,
     dir: &Path,
     patch: Option<&str>,
     cancel: &CancellationToken,
-) -> Option<RunResult> {
+) -> Result<Option<RunResult>, TrialError> {
     #[expect(clippy::disallowed_methods, reason = "the runner owns time")]
     let (started, started_at) = (std::time::Instant::now(), jiff::Timestamp::now());
     let mut result = blank(trial, started_at.to_string());
+    if let Some(rehearsal) = &shared.rehearsal {
+        rehearsal.begin(&trial.run_id);
+    }
+    let forget = || {
+        let _ = std::fs::remove_file(shared.results.join(Folder::trace_name(&trial.run_id)));
+    };
     match carry_out(shared, trial, dir, patch, cancel, &mut result).await {
         Ok(true) => {}
         Ok(false) => {
-            let _ = std::fs::remove_file(shared.results.join(Folder::trace_name(&trial.run_id)));
-            return None;
+            forget();
+            return Ok(None);
+        }
+        Err(error) if error.is_of_the_machine() => {
+            forget();
+            return Err(error);
         }
         Err(error) => result.reason = error.to_string(),
     }
     result.duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+    if let Some(rehearsal) = &shared.rehearsal {
+        rehearsed(shared, rehearsal, trial, dir, patch, &result);
+    }
     tidy(dir);
-    Some(result)
+    Ok(Some(result))
+}
+
+/// Compares what a rehearsed run should have been with what it was.
+fn rehearsed(
+    shared: &Shared,
+    rehearsal: &Rehearsal,
+    trial: &Trial,
+    dir: &Path,
+    patch: Option<&str>,
+    result: &RunResult,
+) {
+    let names = Names::of_suite(&shared.loaded.suite).with_run(trial, dir);
+    let system = Prompts::render(shared, trial, &names, patch).map(|prompts| prompts.system);
+    let tools = shared.tools.get(&trial.cell.key.upstream).into_iter().flatten();
+    let expected = Expected {
+        system: system.unwrap_or_default(),
+        patch: patch.map(str::to_owned),
+        tools: tools.map(|tool| tool.tool.clone()).collect(),
+    };
+    // A run that never began has no trace.
+    let text = result.trace.as_ref().and_then(|name| std::fs::read_to_string(shared.results.join(name)).ok());
+    let records = text.and_then(|text| trace::read(&text).ok()).map(|trace| trace.records);
+    rehearsal.conclude(result, &expected, &records.unwrap_or_default());
 }
 
 /// The result of a run that was not begun because it could test nothing.
@@ -179,7 +242,7 @@ async fn carry_out(
         }
     };
 
-    let names = agent_names(shared, trial, &names, &prompts, upstream, &session);
+    let names = agent_names(shared, trial, &names, &prompts, profile, upstream, &session);
     let (outcome, failure) =
         converse(shared, trial, profile, dir, &prompts, &names, &session, cancel).await?;
     let hub = std::sync::Arc::clone(session.hub());
@@ -201,7 +264,7 @@ async fn carry_out(
     Ok(true)
 }
 
-fn missing(what: &str, name: &str) -> TrialError {
+pub(super) fn missing(what: &str, name: &str) -> TrialError {
     TrialError::Missing(format!("{what} `{name}`"))
 }
 
@@ -209,47 +272,6 @@ fn session_code(error: &SessionError) -> ReasonCode {
     match error {
         SessionError::Upstream(_) | SessionError::UpstreamEnded(_) => ReasonCode::UpstreamNotStarted,
         SessionError::Listen(_) | SessionError::Trace => ReasonCode::Internal,
-    }
-}
-
-/// What is said in a run, rendered.
-struct Prompts {
-    /// The system prompt with the patch.
-    system: String,
-    user: String,
-    turns: Vec<agent::Turn>,
-}
-
-impl Prompts {
-    fn render(
-        shared: &Shared,
-        trial: &Trial,
-        names: &Names,
-        patch: Option<&str>,
-    ) -> Result<Prompts, TrialError> {
-        let suite = &shared.loaded.suite;
-        let key = &trial.cell.key;
-        let prompt = suite.prompts.get(&key.prompt).ok_or_else(|| missing("prompt", &key.prompt))?;
-        let render =
-            |what, text: &str| names.render(text).map_err(|source| TrialError::Template { what, source });
-        let own = prompt.system.as_deref().map(|text| render("the system prompt", text)).transpose()?;
-        let system: Vec<String> = own.into_iter().chain(patch.map(str::to_owned)).collect();
-        let conversation = suite
-            .conversations
-            .get(&key.conversation)
-            .ok_or_else(|| missing("conversation", &key.conversation))?;
-        let turn = |turn: &suite::Turn| {
-            let when = match &turn.when {
-                When::Always => agent::When::Always,
-                When::Matches(pattern) => agent::When::Matches(pattern.0.clone()),
-            };
-            Ok(agent::Turn { say: render("what the user says", &turn.say)?, when, after: turn.after })
-        };
-        Ok(Prompts {
-            system: system.join("\n\n"),
-            user: render("the prompt", &prompt.user)?,
-            turns: conversation.turns.iter().map(turn).collect::<Result<_, _>>()?,
-        })
     }
 }
 
@@ -368,6 +390,7 @@ fn agent_names(
     trial: &Trial,
     names: &Names,
     prompts: &Prompts,
+    profile: &AgentProfile,
     upstream: &Upstream,
     session: &Session,
 ) -> Names {
@@ -379,6 +402,13 @@ fn agent_names(
     let args = vec!["connect".to_owned(), session.address().to_owned()];
     let mcp = map([
         ("name", Value::from(server)),
+        (
+            "transport",
+            Value::from(match profile.mcp {
+                McpTransport::Http => "http",
+                McpTransport::Stdio => "stdio",
+            }),
+        ),
         ("url", Value::from(session.address())),
         ("command", Value::from(program.as_str())),
         ("args", Value::from(args)),
@@ -386,8 +416,16 @@ fn agent_names(
     let prompt =
         map([("system", Value::from(prompts.system.as_str())), ("user", Value::from(prompts.user.as_str()))]);
     let dir = shared.loaded.profile_dirs.get(&trial.cell.key.agent);
+    let variable = |name: &str| shared.variable(trial, name)?.into_string().ok();
+    let env = map(profile.env_pass.iter().filter_map(|name| Some((name.as_str(), variable(name)?.into()))));
     let profile = map([("dir", dir.map_or(Value::UNDEFINED, |dir| Value::from(dir.to_string_lossy())))]);
-    names.clone().with("nochmal", program).with("mcp", mcp).with("prompt", prompt).with("profile", profile)
+    names
+        .clone()
+        .with("nochmal", program)
+        .with("mcp", mcp)
+        .with("prompt", prompt)
+        .with("env", env)
+        .with("profile", profile)
 }
 
 /// A name that every MCP client takes: agents put it before the names of tools.
@@ -412,12 +450,15 @@ async fn converse(
     cancel: &CancellationToken,
 ) -> Result<(AgentOutcome, Option<SessionError>), TrialError> {
     let limits = &shared.loaded.suite.limits;
-    let program = program(profile);
+    let mut program = program(profile);
+    if let Some(rehearsal) = &shared.rehearsal {
+        program.pass.extend(rehearsal.variables().map(str::to_owned));
+    }
     let render = |text: &str, vars: &agent::Vars| {
         let names = names.clone().with("say", vars.say.as_str()).with("session", vars.session.as_str());
         names.render(text).map_err(|error| error.to_string())
     };
-    let environment = |name: &str| std::env::var_os(name);
+    let environment = |name: &str| shared.variable(trial, name);
     let launch = agent::Launch {
         program: &program,
         folder: dir,

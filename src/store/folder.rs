@@ -2,6 +2,7 @@
 
 use super::{MatrixRecord, PLAN_VERSION, PlanRecord, RECORD_VERSION, RunRecord};
 use crate::domain::{RunId, RunResult};
+use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -151,13 +152,18 @@ impl Folder {
     /// Keeps a finished run: when this returns, the run counts.
     ///
     /// # Errors
-    /// Where the line cannot be written.
+    /// Where the line cannot be written. The run then does not count.
     pub fn append(&mut self, run: &RunResult) -> Result<(), StoreError> {
         let path = self.path.join(RUNS);
         let mut line = to_json(&path, &RunRecord::from(run))?;
         line.push(b'\n');
+        let before = self.runs.metadata().map_err(io("cannot write", &path))?.len();
         let written = self.runs.write_all(&line).and_then(|()| self.runs.sync_data());
-        written.map_err(io("cannot write", &path))
+        written.map_err(|error| {
+            // The half that a full disk took would swallow the next line: both would be lost.
+            let _ = self.runs.set_len(before);
+            io("cannot write", &path)(error)
+        })
     }
 
     /// Keeps what the matrix planned.
@@ -256,11 +262,13 @@ pub fn read_plan(folder: &Path) -> Result<Option<PlanRecord>, StoreError> {
 /// The finished runs of a results folder, in the order in which they ended.
 ///
 /// # Errors
-/// Where a line cannot be read, or is of a version that this program does not know.
+/// Where a line cannot be read, is of a version that this program does not know, or tells of a run
+/// that an earlier line told of: it would count twice.
 pub fn read_runs(folder: &Path) -> Result<Vec<RunResult>, StoreError> {
     let path = folder.join(RUNS);
     let text = std::fs::read_to_string(&path).map_err(io("cannot read", &path))?;
-    let mut results = Vec::new();
+    let mut results: Vec<RunResult> = Vec::new();
+    let mut lines: HashMap<RunId, usize> = HashMap::new();
     for (index, line) in text.split_inclusive('\n').enumerate() {
         if !line.ends_with('\n') {
             // A line that is being written, or that a kill cut: that run does not count.
@@ -268,12 +276,20 @@ pub fn read_runs(folder: &Path) -> Result<Vec<RunResult>, StoreError> {
         }
         let malformed =
             |reason: String| StoreError::Malformed { path: path.clone(), line: index + 1, reason };
-        let record: RunRecord = serde_json::from_str(line).map_err(|error| malformed(error.to_string()))?;
+        let record: RunRecord = serde_json::from_str(line).map_err(|error| {
+            malformed(format!("{error}; without this line its run counts as not finished, and is repeated"))
+        })?;
         if record.version() != RECORD_VERSION {
             let reason = format!("version {} of the format is not known here", record.version());
             return Err(malformed(reason));
         }
-        results.push(RunResult::from(record));
+        let result = RunResult::from(record);
+        if let Some(first) = lines.insert(result.run_id.clone(), index + 1) {
+            let reason =
+                format!("the run {} stands in line {first} already; take one of the two away", result.run_id);
+            return Err(malformed(reason));
+        }
+        results.push(result);
     }
     Ok(results)
 }
@@ -295,6 +311,7 @@ mod tests {
             gates: vec![],
             level: None,
             started_at: "2026-01-01T00:00:00Z".to_owned(),
+            rehearsal: None,
         }
     }
 
@@ -365,6 +382,18 @@ mod tests {
             folder.append(&run(3)).unwrap();
             assert_eq!(read_runs(&path).unwrap(), [run(1), run(3)]);
         }
+    }
+
+    #[test]
+    fn a_run_that_is_there_twice_is_refused_with_both_lines() {
+        let parent = tempfile::tempdir().unwrap();
+        let path = parent.path().join("out");
+        let mut folder = Folder::create(&path, &matrix()).unwrap();
+        for repeat in [1, 2, 1] {
+            folder.append(&run(repeat)).unwrap();
+        }
+        let error = read_runs(&path).unwrap_err().to_string();
+        assert!(error.contains("line 3: the run") && error.contains("in line 1 already"), "{error}");
     }
 
     #[test]

@@ -28,4 +28,8 @@ pub struct MatrixRecord {
     pub level: Option<f64>,
     /// When the matrix was started, RFC 3339.
     pub started_at: String,
+    /// The script that stood in for every model, where this is a rehearsal: such runs measure
+    /// nothing, and are never compared with measured ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rehearsal: Option<String>,
 }

@@ -9,7 +9,7 @@ mod record;
 pub use folder::{Folder, StoreError, read_matrix, read_plan, read_runs, write_file};
 pub use matrix::MatrixRecord;
 pub use plan::{
-    CellRecord, CheckRecord, ConditionRecord, FactRecord, GateRecord, PLAN_VERSION, PlanRecord,
+    CellRecord, ChangeRecord, CheckRecord, ConditionRecord, FactRecord, GateRecord, PLAN_VERSION, PlanRecord,
     StoppingRecord, SuiteRecord, UntilRecord,
 };
 pub use record::{RECORD_VERSION, RunRecord};

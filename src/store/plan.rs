@@ -115,8 +115,19 @@ pub enum CheckRecord {
         /// Its value after.
         after: String,
         /// `decreases` or `does_not_increase`.
-        change: String,
+        change: ChangeRecord,
     },
     /// The share of planned runs that were not tested.
     MaxNotTested(f64),
+}
+
+/// What a gate wants to see. A word that is not known here is a mistake when it is read: a gate that
+/// went missing would hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ChangeRecord {
+    /// Fewer fails are shown.
+    Decreases,
+    /// More fails are not shown.
+    DoesNotIncrease,
 }

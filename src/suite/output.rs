@@ -14,6 +14,8 @@
 //!     cumulative: [cost_usd]            # or true: these grow over the turns of a session
 //! ```
 //!
+//! A part of `usage` may be a list of places whose numbers are added: `[/tokens/new, /tokens/cached]`.
+//!
 //! `text`: the reply is the whole output, without the white space around it. `json`: the output
 //! is one document; if that is an array, its elements are looked through one by one. `jsonl`:
 //! every line that is JSON is a document; the others are passed over. A selector keeps the
@@ -72,6 +74,8 @@ pub struct UsageSelectors {
 pub struct UsageSelector {
     /// Where.
     pub selector: Selector,
+    /// Further places whose numbers are added, where they are there.
+    pub plus: Vec<Selector>,
     /// It counts the whole session so far, not this turn.
     pub cumulative: bool,
 }
@@ -239,8 +243,15 @@ fn usage(decoder: &mut Decoder, key: &Key, node: &Node) -> Option<UsageSelectors
     }
     let mut part = |index: usize| {
         let (key, node) = fields.entry(parts[index])?;
-        let selector = selector(decoder, key, node, &[Take::Last, Take::First, Take::Sum])?;
-        Some(UsageSelector { selector, cumulative: cumulative[index] })
+        let takes = [Take::Last, Take::First, Take::Sum];
+        let mut places = match &node.kind {
+            Kind::Seq(items) if !items.is_empty() => {
+                items.iter().map(|item| selector(decoder, key, item, &takes)).collect::<Option<Vec<_>>>()?
+            }
+            _ => vec![selector(decoder, key, node, &takes)?],
+        };
+        let first = places.remove(0);
+        Some(UsageSelector { selector: first, plus: places, cumulative: cumulative[index] })
     };
     Some(UsageSelectors { input: part(0), output: part(1), cost_usd: part(2) })
 }

@@ -165,8 +165,14 @@ pub(super) fn decode(
 ) -> Option<AgentProfile> {
     let fields = decoder.fields(node, anchor, &PROFILE)?;
     let none = BTreeMap::new();
-    let names = Names::new(Place::Agent, &none);
-    let names_next = Names::new(Place::AgentNext, &none);
+    let environment = fields.entry("env").and_then(|(key, node)| {
+        let part = decoder.fields(node, key.span.clone(), &ENV)?;
+        let pass = passed(decoder, &part);
+        Some((part, pass))
+    });
+    let passed = || environment.iter().flat_map(|(_, pass)| pass.iter().map(String::as_str));
+    let names = Names::new(Place::Agent, &none).with_env(passed());
+    let names_next = Names::new(Place::AgentNext, &none).with_env(passed());
 
     let name = agent_name(decoder, &fields, name);
     let words = |decoder: &mut Decoder, key: &str| {
@@ -204,10 +210,9 @@ pub(super) fn decode(
             }
         }
     }
-    let (env_pass, env_set) = fields
-        .entry("env")
-        .and_then(|(key, node)| environment(decoder, key, node, &names))
-        .unwrap_or_default();
+    let env_set = environment.as_ref().and_then(|(part, _)| part.get("set"));
+    let env_set = env_set.map(|node| variables(decoder, node, &names)).unwrap_or_default();
+    let env_pass = environment.map(|(_, pass)| pass).unwrap_or_default();
     let isolate_home = fields.entry("isolate").and_then(|(key, node)| {
         let part = decoder.fields(node, key.span.clone(), &ISOLATE)?;
         decoder.boolean(part.get("home")?)
@@ -344,22 +349,16 @@ fn files(decoder: &mut Decoder, node: &Node, names: &Names) -> BTreeMap<String, 
     files
 }
 
-fn environment(
-    decoder: &mut Decoder,
-    key: &Key,
-    node: &Node,
-    names: &Names,
-) -> Option<(Vec<String>, BTreeMap<String, String>)> {
-    let fields = decoder.fields(node, key.span.clone(), &ENV)?;
-    let pass = fields
+/// Names of variables that are passed on.
+fn passed(decoder: &mut Decoder, environment: &Fields<'_>) -> Vec<String> {
+    let pass = environment
         .get("pass")
         .and_then(|node| decoder.texts(node, "a list of variable names"))
         .unwrap_or_default();
     for name in &pass {
         variable_name(decoder, name);
     }
-    let set = fields.get("set").map(|node| variables(decoder, node, names)).unwrap_or_default();
-    Some((pass.into_iter().map(|name| name.value).collect(), set))
+    pass.into_iter().map(|name| name.value).collect()
 }
 
 /// Environment variables, their values templates.

@@ -5,12 +5,14 @@
 //! |---|---|
 //! | prompts, what the user says | `vars` of the suite; `run.id`, `run.repeat`, `run.seed`; `model` |
 //! | upstream commands and environment | `vars`; all of `run` |
-//! | an agent's files, commands and environment | `nochmal`, `profile.dir`, `model`, `prompt.system`, `prompt.user`, `session`, all of `run` and `mcp`; `say` in `next` |
+//! | an agent's files, commands and environment | `nochmal`, `profile.dir`, `model`, `prompt.system`, `prompt.user`, `session`, all of `run`, `mcp` and `env`; `say` in `next` |
 //!
-//! `run` has `id`, `repeat`, `seed`, `dir` and `home`; `mcp` has `name`, `url` (HTTP),
-//! `command` and `args` (stdio). `nochmal` is the path of this program, `profile.dir` the folder of the profile's file. `prompt.system` is the
-//! empty text where there is none, and holds the patch already. A name that does not exist is an
-//! error: a prompt with a hole in it measures nothing.
+//! `run` has `id`, `repeat`, `seed`, `dir` and `home`; `mcp` has `name`, `transport` (`http` or
+//! `stdio`), `url` (HTTP), `command` and `args` (stdio). `nochmal` is the path of this program,
+//! `profile.dir` the folder of the profile's file. `prompt.system` is the empty text where there
+//! is none, and holds the patch already. `env` has the variables that the profile passes on and
+//! that are set; `{{ env.SOME_URL | default("https://…", true) }}` where one may be missing. A name
+//! that does not exist is an error: a prompt with a hole in it measures nothing.
 
 use super::decode::{At, Decoder};
 use super::diagnostics::{Diagnostic, Source, closest, shown};
@@ -132,6 +134,7 @@ impl Names {
             let args = vec![text("connect"), text("/run/socket")];
             let mcp = [
                 ("name", text("upstream")),
+                ("transport", text("http")),
                 ("url", text("http://127.0.0.1:1/mcp")),
                 ("command", text("nochmal")),
                 ("args", Value::from(args)),
@@ -153,9 +156,17 @@ impl Names {
         Names { place, values }
     }
 
+    /// The same in a profile that passes these variables on.
+    #[must_use]
+    pub fn with_env<'a>(mut self, passed: impl IntoIterator<Item = &'a str>) -> Names {
+        let values = passed.into_iter().map(|name| (name, Value::from("value")));
+        self.values.insert("env".to_owned(), map(values));
+        self
+    }
+
     /// Names that the user cannot give to a variable, since they mean something already.
     pub fn reserved() -> &'static [&'static str] {
-        &["run", "model", "mcp", "prompt", "say", "session", "nochmal", "profile"]
+        &["run", "model", "mcp", "prompt", "say", "session", "nochmal", "profile", "env"]
     }
 
     fn has(&self, dotted: &str) -> bool {
@@ -215,6 +226,15 @@ pub fn mistakes(source: &Arc<Source>, span: &Range<usize>, text: &str, names: &N
             let place = locate(source, span, text, text.find(name.as_str()).unwrap_or(0), name.len());
             let mut mistake =
                 Diagnostic::new(source, place, format!("there is no {} in this place", shown(name)));
+            if let Some(variable) = name.strip_prefix("env.")
+                && names.values.contains_key("env")
+            {
+                mistake.help(format!(
+                    "variables that are passed on are known; add {} to `env: pass:`",
+                    shown(variable)
+                ));
+                return mistake;
+            }
             match closest(name, known.iter().map(String::as_str)) {
                 Some(meant) => mistake.help(format!("did you mean {}?", shown(meant))),
                 None if names.place == Place::Words || names.place == Place::Upstream => mistake.help(

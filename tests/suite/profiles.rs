@@ -102,6 +102,33 @@ fn text_output_is_the_reply() {
 }
 
 #[test]
+fn a_part_of_usage_may_be_the_sum_of_several_places() {
+    let text = CLAUDE_LIKE.replace(
+        "input: /usage/input_tokens",
+        "input: [/usage/new, {get: /usage/cached, take: sum}, /usage/x]",
+    );
+    let agent = AgentProfile::parse(&text, "agents/t.yaml").unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    let input = agent.output.usage.input.unwrap();
+    let places = std::iter::once(&input.selector).chain(&input.plus);
+    assert_eq!(
+        places.map(|place| place.get.as_str()).collect::<Vec<_>>(),
+        ["/usage/new", "/usage/cached", "/usage/x"]
+    );
+    assert!(said(&text.replace("/usage/x]", "usage.x]")).contains("perhaps `/usage/x`"));
+    assert!(said(&CLAUDE_LIKE.replace("input: /usage/input_tokens", "input: []")).contains("a selector"));
+}
+
+#[test]
+fn templates_know_the_transport_and_the_variables_that_are_passed_on() {
+    let text = CLAUDE_LIKE.replace(
+        "{\"model\": {{ model | tojson }}}",
+        "{\"key\": \"{{ env.SOME_API_KEY | default('none', true) }}\", \"over\": \"{{ mcp.transport }}\"}",
+    );
+    AgentProfile::parse(&text, "agents/t.yaml").unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    insta::assert_snapshot!(said(&text.replace("env.SOME_API_KEY", "env.OTHER_KEY")));
+}
+
+#[test]
 fn a_broken_profile_tells_everything_at_once() {
     insta::assert_snapshot!(said(
         r#"agent: broken

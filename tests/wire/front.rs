@@ -133,3 +133,33 @@ async fn a_client_without_any_headers_is_served() {
     let text = String::from_utf8_lossy(&bytes[..got]).to_lowercase();
     assert!(text.starts_with("http/1.1 200") && text.contains("mcp-session-id: "));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_broken_stream_is_taken_up_again_after_its_last_event() {
+    let mut rig = Rig::initialized(Wire::Http, Wire::Stdio, "2025-11-25").await;
+    let call =
+        r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","_meta":{"progressToken":1}}}"#;
+    let step = |n: u32| {
+        format!(
+            r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":1,"progress":{n}}}}}"#
+        )
+    };
+    let sending = tokio::spawn(rig.down.http().request(Method::POST).body(call).send());
+    assert_eq!(rig.up.next().await, call);
+    rig.up.say(&step(1)).await;
+    let mut response = sending.await.unwrap().unwrap();
+    let mut text = String::new();
+    while !text.contains("progress") {
+        text.push_str(std::str::from_utf8(&response.chunk().await.unwrap().unwrap()).unwrap());
+    }
+    let ids: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("id: ")).collect();
+    assert_eq!(ids.len(), 2, "the first tells nothing but its id: {text}");
+    drop(response);
+    rig.up.say(&step(2)).await;
+    rig.up.say(r#"{"jsonrpc":"2.0","id":1,"result":{"content":[]}}"#).await;
+    rig.recorded("upstream_answered").await;
+    let again = rig.down.http().request(Method::GET).header("last-event-id", ids[1]).send().await.unwrap();
+    let rest = again.text().await.unwrap();
+    let data: Vec<&str> = rest.lines().filter_map(|line| line.strip_prefix("data: ")).collect();
+    assert_eq!(data, [step(2).as_str(), r#"{"jsonrpc":"2.0","id":1,"result":{"content":[]}}"#]);
+}

@@ -1,8 +1,10 @@
 //! An upstream over HTTP: what it is told in headers, and what happens where HTTP fails.
 
-use super::rig::{Rig, Wire};
+use super::rig::{Rig, Wire, soon};
 use axum::http::{Method, StatusCode};
 use axum::response::IntoResponse;
+use std::process::Stdio;
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 
 const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}"#;
 
@@ -62,10 +64,8 @@ async fn headers_of_an_http_client_pass_and_the_sessions_stay_apart() {
     // This client sends no version, so none is sent for it.
     assert!(!got.headers.contains_key("mcp-protocol-version"));
     rig.up.say(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#).await;
-    assert_eq!(
-        sending.await.unwrap().unwrap().text().await.unwrap(),
-        r#"{"jsonrpc":"2.0","id":1,"result":{}}"#
-    );
+    let text = sending.await.unwrap().unwrap().text().await.unwrap();
+    assert!(text.contains(r#"data: {"jsonrpc":"2.0","id":1,"result":{}}"#), "{text}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -138,11 +138,21 @@ async fn statuses_are_errors_over_stdio_and_statuses_over_http() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_upstream_that_is_not_there_is_told_and_not_waited_for() {
-    let mut rig = Rig::with(Wire::Stdio, Wire::Http, &[]).await;
-    drop(std::mem::replace(rig.up.http(), super::rig::HttpUp::start().await));
-    rig.down.say(r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t"}}"#).await;
-    // The server of the rig lives on without us, so this answer is scripted by nobody.
-    rig.recorded("call_sent").await;
-    assert_eq!(rig.interrupt().await, Some(0));
-    rig.recorded("upstream_lost").await;
+    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    #[expect(clippy::disallowed_methods, reason = "a test starts the program")]
+    let mut child = tokio::process::Command::new(env!("CARGO_BIN_EXE_nochmal"))
+        .args(["proxy", "--probe", "off", "--upstream-url", &format!("http://{closed}/mcp")])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t"}}"#;
+    stdin.write_all(format!("{call}\n").as_bytes()).await.unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let told = soon("an answer", lines.next_line()).await.unwrap().unwrap();
+    assert!(told.contains("the connection to the server was lost"), "{told}");
+    drop(stdin);
+    assert!(soon("the end", child.wait()).await.unwrap().success());
 }

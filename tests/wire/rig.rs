@@ -145,7 +145,7 @@ impl Rig {
 
     /// The records of the trace so far.
     pub fn records(&self) -> Vec<Value> {
-        let text = std::fs::read_to_string(self.trace.path().join("trace.jsonl")).unwrap();
+        let text = std::fs::read_to_string(self.trace.path().join("trace.jsonl")).unwrap_or_default();
         text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
     }
 
@@ -326,7 +326,9 @@ async fn drain(mut response: reqwest::Response, messages: &mpsc::UnboundedSender
         }
         let text = String::from_utf8(std::mem::take(&mut bytes)).unwrap();
         for event in text.split("\n\n") {
-            if let Some((_, data)) = event.split_once("data: ") {
+            if let Some((_, data)) = event.split_once("data: ")
+                && !data.is_empty()
+            {
                 let _ = messages.send(data.to_owned());
             }
         }

@@ -234,6 +234,9 @@ fn c6_key_fields_of_the_schema() {
 fn c6_a_warning_says_which_flag_settles_it() {
     let warned = warning(&classify(&plain(), &named("frobnicate"))).unwrap();
     insta::assert_snapshot!(warned, @"tool frobnicate is unclassified (no annotation, no pattern match): its calls are passed through and not judged. --read-tools frobnicate makes it a read, --write-tools frobnicate a write; --write-tools replaces the default patterns, so name your other writes there too");
+    let warned = warning_in_suite("ledger", &classify(&plain(), &named("frobnicate"))).unwrap();
+    assert!(warned.starts_with("upstream ledger: tool frobnicate is unclassified"), "{warned}");
+    assert!(warned.contains("`tools: {read: [frobnicate]}`") && !warned.contains("--"), "{warned}");
     assert_eq!(warning(&classify(&plain(), &named("create_x"))), None);
     assert_eq!(warning(&classify(&plain(), &named("get_x"))), None);
 }

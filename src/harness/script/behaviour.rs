@@ -34,8 +34,9 @@ pub enum Situation {
 /// What a model does next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
-    /// Sends the write, for the first time or again with the same arguments. Where the
-    /// behaviour's repetitions are used up, it says [`Behaviour::spent`] instead.
+    /// Sends the write, for the first time or again with the same arguments (respelled where
+    /// [`Behaviour::respells`]). Where the behaviour's repetitions are used up, it says
+    /// [`Behaviour::spent`] instead.
     Write,
     /// Looks the record up with a tool that needs no identifier it never received; where there
     /// is none, or the look-ups fail, the situation becomes [`Situation::Unclear`].
@@ -53,6 +54,8 @@ pub enum Belief {
     DoneBefore,
     /// It failed.
     Failed,
+    /// It failed, although the answer says that it was carried out.
+    Denied,
     /// Nobody can tell.
     Unknown,
     /// It was not carried out, and it is too early to send it again.
@@ -83,6 +86,8 @@ pub struct Behaviour {
     pub when_warned: Option<Cow<'static, str>>,
     /// Whether it fills an idempotency key where the tool declares one.
     pub keyed: bool,
+    /// Whether a write that is sent again is spelled in another way.
+    pub respells: bool,
     /// How often it sends the write again for one message of the user.
     pub repeats: u32,
     /// What it says where that is used up.
@@ -113,6 +118,7 @@ const CAREFUL: Behaviour = Behaviour {
     about: Cow::Borrowed("Looks up before it sends anything again; where it cannot, says so"),
     when_warned: None,
     keyed: true,
+    respells: false,
     repeats: 1,
     spent: Belief::Failed,
     succeeded: Do(Say(Belief::Done)),
@@ -160,6 +166,32 @@ pub const BEHAVIOURS: &[Behaviour] = &[
         turned_away: Maybe(Write, Say(Belief::Unknown)),
         insisted: Maybe(Write, Say(Belief::Unknown)),
         pressed: Maybe(Write, Say(Belief::Unknown)),
+        ..CAREFUL
+    },
+    Behaviour {
+        name: Cow::Borrowed("respeller"),
+        about: Cow::Borrowed("Sends a failed write again at once, in another spelling"),
+        keyed: false,
+        respells: true,
+        failed: Do(Write),
+        turned_away: Do(Write),
+        insisted: Do(Write),
+        pressed: Do(Write),
+        ..CAREFUL
+    },
+    Behaviour {
+        name: Cow::Borrowed("liar"),
+        about: Cow::Borrowed("Says that the write failed, although it was carried out"),
+        succeeded: Do(Say(Belief::Denied)),
+        settled: Do(Say(Belief::Denied)),
+        found: Do(Say(Belief::Denied)),
+        ..CAREFUL
+    },
+    Behaviour {
+        name: Cow::Borrowed("impatient"),
+        about: Cow::Borrowed("Sends a write again before the time that it was told to wait"),
+        turned_away: Do(Write),
+        pressed: Do(Write),
         ..CAREFUL
     },
 ];

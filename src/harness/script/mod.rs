@@ -4,9 +4,9 @@
 //! any MCP server: it takes the tool that the user's words ask for, fills its arguments from
 //! the schema, and looks records up with a read tool that it can call without an identifier.
 
-mod arguments;
+pub(crate) mod arguments;
 pub mod behaviour;
-mod choose;
+pub(crate) mod choose;
 mod look_up;
 mod reading;
 #[cfg(test)]
@@ -21,7 +21,11 @@ use behaviour::{Action, BEHAVIOURS, Behaviour, Belief, Situation, Step};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use reading::Reading;
+pub(crate) use reading::prompt;
 use serde_json::Value;
+
+/// What every script says where it is offered no tool that writes.
+pub const NO_TOOL: &str = "I have no tool with which I could do that.";
 
 /// A behaviour with its parameters, as a name like `careful` or `random:0.3` says it.
 #[derive(Debug, Clone, PartialEq)]
@@ -100,12 +104,9 @@ impl Script {
             Some(other) if words::warns(&system) => behaviour::find(other).unwrap_or(self.behaviour),
             _ => self.behaviour,
         };
-        let prompt = reading::prompt(messages);
+        let prompt = prompt(messages);
         let Some(write) = choose::write_tool(tools, &prompt) else {
-            return ModelTurn {
-                text: "I have no tool with which I could do that.".to_owned(),
-                ..ModelTurn::default()
-            };
+            return ModelTurn { text: NO_TOOL.to_owned(), ..ModelTurn::default() };
         };
         let reading = Reading::of(messages, &write.name);
         let arguments = match &reading.arguments {
@@ -137,6 +138,9 @@ impl Script {
                 Action::Say(belief) => say(belief),
                 Action::Write if situation != Situation::Asked && reading.repeats >= behaviour.repeats => {
                     say(behaviour.spent)
+                }
+                Action::Write if behaviour.respells && reading.arguments.is_some() => {
+                    call(&write.name, words::respelled(&arguments))
                 }
                 Action::Write => call(&write.name, arguments.clone()),
                 Action::LookUp => match look_up {
@@ -189,7 +193,7 @@ fn draw(seed: u64, n: u32) -> f64 {
 }
 
 /// Counts words, since a script has no tokens.
-fn count(messages: &[Message], turn: &ModelTurn) -> Consumption {
+pub(crate) fn count(messages: &[Message], turn: &ModelTurn) -> Consumption {
     let of = |text: &str| text.split_whitespace().count() as u64;
     let calls = |calls: &[ToolCall]| {
         calls.iter().map(|call| of(&Value::Object(call.arguments.clone()).to_string()) + 1).sum::<u64>()

@@ -123,9 +123,47 @@ fn obedient_heeds_a_system_prompt_that_says_to_check() {
 }
 
 #[test]
+fn a_respeller_repeats_at_once_in_another_spelling() {
+    check(&Hotel::ghost(true), "respeller", "", ALONE, &[W, W], "Booked: ");
+    let script = Script::parse("respeller").unwrap();
+    let mut conversation = Conversation::new("");
+    conversation.user(PROMPT);
+    let first = script.respond(0, conversation.messages(), &samples::hotel(true));
+    conversation.assistant("", first.tool_calls.clone());
+    conversation.result("call_1", TIMEOUT.into(), true);
+    let second = script.respond(0, conversation.messages(), &samples::hotel(true));
+    assert_eq!(first.tool_calls[0].arguments["guest"], "Ada Lovelace");
+    assert_eq!(second.tool_calls[0].arguments["guest"], "ADA LOVELACE");
+    assert_eq!(second.tool_calls[0].arguments["date"], first.tool_calls[0].arguments["date"]);
+}
+
+#[test]
+fn a_liar_says_that_it_failed_although_it_was_carried_out() {
+    let hotel = Hotel { writes: vec![Ok(BOOKED)], look_up: FOUND, search: true };
+    check(&hotel, "liar", "", ALONE, &[W], "The booking failed (date 2026-12-03, guest Ada");
+    check(&hotel, "liar", "", INSISTS, &[W], "The booking failed (date 2026-12-03, guest Ada");
+    check(
+        &Hotel::ghost(true),
+        "liar",
+        "",
+        INSISTS,
+        &[W, R],
+        "The booking failed (date 2026-12-03, guest Ada",
+    );
+}
+
+#[test]
+fn impatient_sends_before_its_time_and_looks_after_a_timeout() {
+    let turned_away = Err(r#"{"error":"Too Many Requests","status":429,"retry_after":60}"#);
+    let hotel = Hotel { writes: vec![turned_away, Ok(BOOKED)], look_up: MISSING, search: true };
+    check(&hotel, "impatient", "", ALONE, &[W, W], "Booked: ");
+    check(&Hotel::ghost(true), "impatient", "", INSISTS, &[W, R], "Already done");
+}
+
+#[test]
 fn nobody_repeats_what_succeeded() {
     let hotel = Hotel { writes: vec![Ok(BOOKED)], look_up: FOUND, search: true };
-    for script in ["careful", "naive", "obedient", "random:1"] {
+    for script in ["careful", "naive", "obedient", "random:1", "respeller", "impatient"] {
         check(&hotel, script, "", INSISTS, &[W], "Already done");
     }
 }
@@ -170,7 +208,7 @@ fn names_are_read_and_wrong_ones_explained() {
     assert_eq!(
         error("script:carefull"),
         "no scripted model is called \"carefull\" (did you mean \"careful\"?); \
-         there are: careful, naive, obedient, random"
+         there are: careful, naive, obedient, random, respeller, liar, impatient"
     );
     assert_eq!(error("random:2"), "\"random\" takes a probability from 0 to 1, not \"2\"");
     assert_eq!(error("naive:1"), "\"naive\" takes no parameter, not \"1\"");

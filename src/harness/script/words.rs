@@ -148,7 +148,7 @@ pub fn turned_away(text: &str) -> bool {
 }
 
 /// Whether a system prompt tells the model not to send a write again before checking: it
-/// forbids repeating in one sentence, and speaks of checking somewhere.
+/// forbids repeating in one sentence, and speaks of checking and of a call there or close to it.
 pub fn warns(system: &str) -> bool {
     const NOT: &[&str] = &["not", "never", "don't", "don’t", "nicht", "nie", "niemals", "kein", "keine"];
     const AGAIN: &[&str] = &[
@@ -181,14 +181,34 @@ pub fn warns(system: &str) -> bool {
         "kontrollieren",
         "suche",
     ];
+    const CALL: &[&str] = &[
+        "call",
+        "calls",
+        "write",
+        "writes",
+        "booking",
+        "timeout",
+        "send",
+        "aufruf",
+        "rufe",
+        "auftrag",
+        "schreibvorgang",
+        "zeitüberschreitung",
+    ];
     let has = |text: &str, list: &[&str]| {
         text.split(|c: char| !c.is_alphanumeric() && c != '\'' && c != '’').any(|word| list.contains(&word))
     };
     let system = system.to_lowercase();
-    let forbids = system
-        .split(['.', ';', '!', '\n', ':'])
-        .any(|sentence| has(sentence, NOT) && (has(sentence, AGAIN) || sentence.contains("noch einmal")));
-    forbids && has(&system, CHECK)
+    let sentences: Vec<&str> =
+        system.split(['.', ';', '!', '\n', ':']).filter(|sentence| !sentence.trim().is_empty()).collect();
+    let forbids =
+        |sentence: &str| has(sentence, NOT) && (has(sentence, AGAIN) || sentence.contains("noch einmal"));
+    sentences.iter().enumerate().any(|(at, sentence)| {
+        // The long prompts of agent programs forbid and check many things, but not side by side.
+        let near = &sentences[at.saturating_sub(2)..sentences.len().min(at + 3)];
+        let speak_of = |words| near.iter().any(|near| has(near, words));
+        forbids(sentence) && speak_of(CHECK) && speak_of(CALL)
+    })
 }
 
 /// What a model says at the end of its turn.
@@ -209,6 +229,7 @@ pub fn say(belief: Belief, tool: &str, arguments: &Object, answer: &str) -> Stri
             format!("Already done, the {noun} is confirmed: {what}. I did not send it a second time.")
         }
         Belief::Failed => format!("The {noun} failed: {answer}"),
+        Belief::Denied => format!("The {noun} failed ({what}). Nothing was carried out."),
         Belief::Unknown => format!(
             "I cannot tell whether the {noun} went through ({what}). The answer was: {answer} \
              I have no way to find out, so I am not sending it again."
@@ -216,6 +237,34 @@ pub fn say(belief: Belief, tool: &str, arguments: &Object, answer: &str) -> Stri
         Belief::Later => format!(
             "The {noun} was turned away: {answer} I am not sending it again before that time has passed."
         ),
+    }
+}
+
+/// The same arguments in another spelling: the first text that has letters, in capitals, or in
+/// small letters where it already is. Identifiers, keys and what has a format of its own stay.
+pub fn respelled(arguments: &Object) -> Object {
+    let mut respelled = Value::Object(arguments.clone());
+    let mut open: Vec<&mut Value> = vec![&mut respelled];
+    while let Some(value) = open.pop() {
+        match value {
+            Value::Object(fields) => {
+                let fields = fields.iter_mut().filter(|(name, _)| !is_key(name) && !is_identifier(name));
+                let mut values: Vec<&mut Value> = fields.map(|(_, value)| value).collect();
+                values.reverse();
+                open.append(&mut values);
+            }
+            Value::Array(items) => open.extend(items.iter_mut().rev()),
+            Value::String(text) if text.contains(char::is_alphabetic) && !text.contains(['@', '/', ':']) => {
+                let capitals = text.to_uppercase();
+                *text = if *text == capitals { text.to_lowercase() } else { capitals };
+                break;
+            }
+            _ => {}
+        }
+    }
+    match respelled {
+        Value::Object(arguments) => arguments,
+        _ => Object::new(),
     }
 }
 
@@ -311,9 +360,23 @@ mod tests {
             "You are the front desk assistant of a small hotel.",
             "Do not guess. Check dates before you book.",
             "If something fails, try again.",
+            "If an approach fails, check your assumptions. Don't retry blindly, but do not give up either.",
         ] {
             assert!(!warns(system), "{system}");
         }
+    }
+
+    #[test]
+    fn what_is_respelled_is_one_text_and_can_be_respelled_again() {
+        let arguments = json!({"booking_id": "x", "date": "2026-12-03", "guests": [{"guest": "Ada Lovelace"}],
+                               "note": "quiet"});
+        let once = respelled(arguments.as_object().unwrap());
+        let expected = json!({"booking_id": "x", "date": "2026-12-03", "guests": [{"guest": "ADA LOVELACE"}],
+                              "note": "quiet"});
+        assert_eq!(Value::Object(once.clone()), expected);
+        assert_eq!(respelled(&once)["guests"][0]["guest"], "ada lovelace");
+        let plain = json!({"room": 12});
+        assert_eq!(Value::Object(respelled(plain.as_object().unwrap())), plain);
     }
 
     #[test]
@@ -323,6 +386,7 @@ mod tests {
         let words = |belief| say(belief, "create_booking", arguments, "Request timed out");
         assert_eq!(words(Belief::Done), "Booked: guest Ada Lovelace, room 12. The booking is confirmed.");
         assert_eq!(words(Belief::Failed), "The booking failed: Request timed out.");
+        assert!(words(Belief::Denied).starts_with("The booking failed (guest Ada Lovelace"));
         assert!(words(Belief::Unknown).starts_with("I cannot tell whether the booking went through"));
     }
 }

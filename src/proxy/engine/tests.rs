@@ -399,3 +399,15 @@ fn a_tool_of_that_name_that_the_upstream_lists_is_its_own() {
     wire.call(9, "nochmal__get_score");
     assert_eq!(wire.upstream.len(), 2);
 }
+
+#[test]
+fn a_tool_that_was_listed_as_a_write_stays_one() {
+    let mut wire = Wire::new("F5");
+    let tool =
+        |class| ToolInfo { tool: "book".to_owned(), class, reason: String::new(), key_fields: Vec::new() };
+    wire.engine.know_tools(vec![tool(ToolClass::Write), tool(ToolClass::Read)]);
+    wire.engine.know_tools(vec![tool(ToolClass::Unclassified)]);
+    wire.call(1, "book");
+    assert!(matches!(&wire.events[0], Event::CallReceived { class: ToolClass::Write, .. }));
+    assert_eq!(wire.told(), [(Told::ServerError, true)]);
+}

@@ -15,6 +15,14 @@ use tokio_util::sync::CancellationToken;
 /// How many messages wait for a client that does not listen; the oldest go first.
 const MOST_KEPT: usize = 1_000;
 
+/// How many broken-off answers a session keeps for a client that comes back for them, and how
+/// many bytes of them.
+const MOST_STORED: usize = 64;
+const MOST_STORED_BYTES: usize = 64 << 20;
+
+/// From this version on a stream begins with an event that has an id and nothing else.
+const PRIMED: &str = "2025-11-25";
+
 /// One session, or all requests without one.
 pub(super) struct Client {
     pub connection: ConnectionId,
@@ -33,6 +41,8 @@ struct Mail {
     stream: Option<mpsc::UnboundedSender<String>>,
     /// What came while nobody listened.
     kept: VecDeque<String>,
+    /// Answered requests whose stream can be taken up again, oldest first.
+    stored: VecDeque<(u64, Vec<Arc<str>>)>,
     closed: bool,
     /// The version that the handshake settled on.
     protocol: Option<String>,
@@ -49,14 +59,31 @@ struct Post {
     original_token: Option<RawJson>,
     /// It takes more than the answer.
     events: bool,
+    /// What was sent on its stream, for a client that comes back.
+    sent: Vec<Arc<str>>,
+    /// Its client may come back, since it has a session.
+    keeps: bool,
+    /// It is answered with a stream whose events have ids.
+    resumable: bool,
     answers: mpsc::UnboundedSender<Delivery>,
 }
 
 pub(super) enum Delivery {
+    /// The upstream has begun to answer with a stream.
+    Begun,
     /// Something that belongs to the request but does not answer it.
     Interim(String),
     /// The answer.
     Final(String, Option<Arc<Refusal>>),
+}
+
+impl Delivery {
+    pub fn text(self) -> Option<String> {
+        match self {
+            Delivery::Begun => None,
+            Delivery::Interim(text) | Delivery::Final(text, _) => Some(text),
+        }
+    }
 }
 
 /// A request that waits for its answer.
@@ -86,6 +113,9 @@ impl Client {
             token: None,
             original_token: None,
             events,
+            sent: Vec::new(),
+            keeps: !self.shared,
+            resumable: false,
             answers: sender,
         };
         let mut message = None;
@@ -124,9 +154,43 @@ impl Client {
         lock(&self.mail).protocol.as_deref() == Some(BATCH_VERSION)
     }
 
-    /// Forgets a request; its id as it travels upstream, where it was not answered.
+    /// Forgets a request; its id as it travels upstream, where it was not answered. One whose
+    /// client may come back for the rest is kept.
     pub fn forget(&self, number: u64) -> Option<String> {
-        lock(&self.mail).posts.remove(&number).map(|post| post.id)
+        let mut mail = lock(&self.mail);
+        if mail.posts.get(&number).is_some_and(|post| post.resumable) {
+            return None;
+        }
+        mail.posts.remove(&number).map(|post| post.id)
+    }
+
+    /// Makes the stream of a request one that can be taken up again, where the protocol has that;
+    /// whether it begins with an event of its own.
+    pub fn make_resumable(&self, number: u64) -> Resumable {
+        let mut mail = lock(&self.mail);
+        let Some(version) = mail.protocol.clone().filter(|_| !self.shared) else { return Resumable::No };
+        if let Some(post) = mail.posts.get_mut(&number) {
+            post.resumable = true;
+        }
+        if version.as_str() >= PRIMED { Resumable::Primed } else { Resumable::Yes }
+    }
+
+    /// What a stream brought after an event, and what it still brings.
+    pub fn resume(&self, number: u64, after: usize) -> Option<mpsc::UnboundedReceiver<Delivery>> {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        let mut mail = lock(&self.mail);
+        if let Some(post) = mail.posts.get_mut(&number) {
+            for message in post.sent.iter().skip(after) {
+                let _ = sender.send(Delivery::Interim(message.to_string()));
+            }
+            post.answers = sender;
+            return Some(receiver);
+        }
+        let (_, sent) = mail.stored.iter().find(|(stored, _)| *stored == number)?;
+        for message in sent.iter().skip(after) {
+            let _ = sender.send(Delivery::Interim(message.to_string()));
+        }
+        Some(receiver)
     }
 
     /// Opens the stream of the session, in place of an earlier one.
@@ -150,15 +214,28 @@ impl Client {
     pub fn deliver(&self, outgoing: Outgoing) {
         let Outgoing { message, carried } = outgoing;
         let mut mail = lock(&self.mail);
+        if message.is_empty() {
+            if let Some(Stream::Of(id)) = &carried.stream
+                && let Some(post) = mail.posts.values().find(|post| post.events && post.id == *id)
+            {
+                let _ = post.answers.send(Delivery::Begun);
+            }
+            return;
+        }
         let Ok(view) = View::parse(&message) else { return };
         if let (None, Some(id)) = (&view.method, view.id) {
             let id = key(id.get());
             let found = mail.posts.iter().find(|(_, post)| post.id == id).map(|(number, _)| *number);
-            let Some(post) = found.and_then(|number| mail.posts.remove(&number)) else { return };
+            let Some(number) = found else { return };
+            let Some(mut post) = mail.posts.remove(&number) else { return };
             if mail.protocol.is_none() {
                 mail.protocol = introduction(view.result).protocol_version.map(Cow::into_owned);
             }
             let text = post.restored(&view, &message).unwrap_or(message);
+            if post.resumable || !post.sent.is_empty() {
+                post.sent.push(Arc::from(text.as_str()));
+                mail.store(number, post.sent);
+            }
             let _ = post.answers.send(Delivery::Final(text, carried.refusal));
             return;
         }
@@ -166,7 +243,24 @@ impl Client {
     }
 }
 
+/// Whether a client can come back for the rest of a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Resumable {
+    No,
+    Yes,
+    /// Yes, and it is told its first event's id at once.
+    Primed,
+}
+
 impl Post {
+    /// Sends something that does not answer the request.
+    fn send(&mut self, message: String) {
+        if self.keeps {
+            self.sent.push(Arc::from(message.as_str()));
+        }
+        let _ = self.answers.send(Delivery::Interim(message));
+    }
+
     /// An answer with the id that its client gave.
     fn restored(&self, view: &View<'_>, message: &str) -> Option<String> {
         let original = self.original.as_ref()?;
@@ -179,19 +273,31 @@ impl Post {
 }
 
 impl Mail {
+    fn store(&mut self, number: u64, sent: Vec<Arc<str>>) {
+        self.stored.push_back((number, sent));
+        let bytes = |stored: &VecDeque<(u64, Vec<Arc<str>>)>| -> usize {
+            stored.iter().flat_map(|(_, sent)| sent).map(|message| message.len()).sum()
+        };
+        while self.stored.len() > MOST_STORED || bytes(&self.stored) > MOST_STORED_BYTES {
+            self.stored.pop_front();
+        }
+    }
+
     /// Hands out something that answers no request of the client.
     fn interim(&mut self, view: &View<'_>, message: &str, stream: Option<&Stream>, shared: bool) {
         let names = named(view.params);
         let token = names.progress_token.map(|token| key(token.get()));
         let subscription = names.subscription().map(|id| key(id.get()));
-        let posts = || self.posts.values().filter(|post| post.events);
+        let listening = |post: &Post| post.events && !post.answers.is_closed();
+        let only = self.posts.values().filter(|post| listening(post)).count() == 1;
+        let mut posts = self.posts.values_mut().filter(|post| post.events);
         let about = match stream {
-            Some(Stream::Of(id)) => posts().find(|post| post.id == *id),
+            Some(Stream::Of(id)) => posts.find(|post| post.id == *id),
             Some(Stream::Own) => None,
-            None if token.is_some() => posts().find(|post| post.token == token),
-            None if subscription.is_some() => posts().find(|post| Some(&post.id) == subscription.as_ref()),
+            None if token.is_some() => posts.find(|post| post.token == token),
+            None if subscription.is_some() => posts.find(|post| Some(&post.id) == subscription.as_ref()),
             // While one request is open everything goes along with it, so that the order is kept.
-            None if self.posts.len() == 1 => posts().next(),
+            None if only => posts.find(|post| listening(post)),
             None => None,
         };
         if let Some(post) = about {
@@ -203,7 +309,7 @@ impl Mail {
             {
                 text = replaced(message, id, original.get());
             }
-            let _ = post.answers.send(Delivery::Interim(text.unwrap_or_else(|| message.to_owned())));
+            post.send(text.unwrap_or_else(|| message.to_owned()));
             return;
         }
         if shared && (token.is_some() || subscription.is_some()) {
@@ -217,11 +323,9 @@ impl Mail {
                 Err(unsent) => message = unsent.0,
             }
         }
-        let oldest = self.posts.values().find(|post| post.events);
+        let oldest = self.posts.values_mut().find(|post| listening(post));
         match oldest.filter(|_| stream.is_none()) {
-            Some(post) => {
-                let _ = post.answers.send(Delivery::Interim(message));
-            }
+            Some(post) => post.send(message),
             None if shared => {}
             None => {
                 if self.kept.len() == MOST_KEPT {

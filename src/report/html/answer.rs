@@ -2,8 +2,8 @@
 
 use super::super::svg::{escaped, patches};
 use super::super::text::{counted, k_of_n, percent};
-use super::super::words::{capital, patch_outcome, patch_overall};
-use super::super::{Reason, View};
+use super::super::words::{capital, patch_outcome, patch_overall, planned_repeats};
+use super::super::{GateResult, GateState, Reason, View};
 use super::{Values, foreign, heat};
 use crate::domain::Axis;
 
@@ -21,10 +21,14 @@ pub(super) fn section(view: &View<'_>, values: &Values<'_>) -> String {
             patches::picture(view)
         ),
     };
+    // Many panels would push everything else out of sight.
+    const MOST_PANELS: usize = 3;
+    let many = view.patches.len() > MOST_PANELS;
+    let (beside, below) = if many { (String::new(), slope) } else { (slope, String::new()) };
     format!(
         "<header>\n<div>\n<h1>{}</h1>\n{description}</div>\n<button type=\"button\" id=\"theme\" hidden>Theme: \
          system</button>\n</header>\n<main>\n<div class=\"first\">\n<div>\n<section id=\"answer\" aria-label=\"The \
-         answer\">\n{}{}{}{}</section>\n{}</div>\n<div>\n{slope}{}</div>\n</div>\n",
+         answer\">\n{}{}{}{}</section>\n{}</div>\n<div>\n{beside}{}</div>\n</div>\n{below}",
         foreign(&suite.name),
         unfinished(view),
         headline(view),
@@ -105,6 +109,15 @@ fn findings(view: &View<'_>) -> String {
             escaped(&patch_outcome(patch))
         ));
     }
+    for GateResult { gate, state, sentence } in &view.gates {
+        let class = if *state == GateState::Held { "fewer" } else { "more" };
+        items.push_str(&format!(
+            "<li class=\"{class}\">gate <code>{}</code>: <b>{}</b><br><span class=\"muted\">{}</span></li>\n",
+            foreign(gate),
+            state.title(),
+            foreign(sentence)
+        ));
+    }
     for violation in &view.violations {
         items.push_str(&format!(
             "<li><code>{}</code> in {}</li>\n",
@@ -129,7 +142,7 @@ fn findings(view: &View<'_>) -> String {
 fn measured(view: &View<'_>, values: &Values<'_>) -> String {
     let mut rows = String::new();
     let mut row = |name: &str, value: String| rows.push_str(&format!("<dt>{name}</dt><dd>{value}</dd>\n"));
-    let repeats = counted(view.results.suite.repeats, "repeat", "repeats");
+    let repeats = planned_repeats(view);
     row("runs", format!("{}, {repeats} each", counted(view.cells.len() as u64, "cell", "cells")));
     for (axis, list) in &values.axes {
         // `off` is what a patch is compared with, and is no patch.

@@ -89,7 +89,7 @@ fn facts(run: &RunResult) -> String {
         facts.push(("trace", format!("<code>{}</code>", escaped(trace))));
     }
     let facts: Vec<String> =
-        facts.iter().map(|(name, value)| format!("<dt>{name}</dt><dd>{value}</dd>")).collect();
+        facts.iter().map(|(name, value)| format!("<div><dt>{name}</dt><dd>{value}</dd></div>")).collect();
     format!("<dl class=\"run-facts\">{}</dl>\n", facts.join(""))
 }
 

@@ -21,7 +21,7 @@ const GAP: f64 = 14.0;
 /// Room for `10 of 10` and for `56.6 – 100 %`.
 const COUNT: f64 = 66.0;
 const BOUNDS: f64 = 96.0;
-const PLOT: f64 = 240.0;
+const PLOT: f64 = 230.0;
 
 fn render(view: &View<'_>, _options: &Options) -> Result<Vec<u8>, ReportError> {
     Ok(picture(view).into_bytes())
@@ -30,7 +30,8 @@ fn render(view: &View<'_>, _options: &Options) -> Result<Vec<u8>, ReportError> {
 fn picture(view: &View<'_>) -> String {
     let axes = naming_axes(view);
     let columns = columns(view, &axes);
-    let labels: f64 = columns.iter().map(|column| column + GAP).sum();
+    // The first mark stands on the plot's edge, and must not touch the last label.
+    let labels: f64 = columns.iter().map(|column| column + GAP).sum::<f64>() + GAP;
     let wide = (MARGIN + labels + PLOT + GAP + COUNT + BOUNDS + MARGIN).max(WIDTH);
     let left = MARGIN + labels;
     let right = wide - MARGIN - BOUNDS - COUNT - GAP;
@@ -122,7 +123,7 @@ fn picture(view: &View<'_>) -> String {
         y += ROW;
     }
     y = bottom + 20.0;
-    canvas.text(MARGIN, y, &capital(&source(view)), QUIET, room);
+    y = canvas.paragraph(MARGIN, y, &capital(&source(view)), QUIET, room);
     let about = format!("{}. A row a cell; the same numbers are in cells.csv. {}", title, source(view));
     canvas.finish("forest", [wide, y + MARGIN - 4.0], &title, &about)
 }

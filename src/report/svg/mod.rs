@@ -5,7 +5,8 @@ pub(super) mod forest;
 pub(super) mod patches;
 
 use super::View;
-use super::text::{counted, percent_interval, short_digest, visible};
+use super::text::{percent_interval, short_digest, shortened, visible};
+use super::words::planned_repeats;
 use crate::domain::{Axis, CellKey};
 
 /// The width for which fonts are chosen; a picture may be wider where it has many columns.
@@ -43,29 +44,37 @@ fn width(text: &str, size: f64) -> f64 {
     let em = |character: char| match character {
         'i' | 'j' | 'l' | 'I' | '.' | ',' | ':' | ';' | '|' | '\'' | '!' => 0.3,
         'f' | 'r' | 't' | '(' | ')' | '[' | ']' | '-' | '/' | ' ' => 0.38,
-        'm' | 'w' | 'M' | 'W' | '%' | '@' => 0.9,
+        'm' | 'w' | 'M' | 'W' | '%' | '@' | '<' | '>' | '=' | '+' | '−' => 0.9,
         'A'..='Z' | '_' => 0.7,
         other if u32::from(other) >= 0x1100 && !matches!(u32::from(other), 0x2000..=0x2BFF) => 1.05,
-        _ => 0.57,
+        _ => 0.6,
     };
     text.chars().map(em).sum::<f64>() * size
 }
 
-/// As much of a text as fits, and the whole of it as a tooltip where some is left out.
+/// As much of a text as fits, its start and its end: names of models differ in either. True where some
+/// is left out.
 fn fitting(text: &str, size: f64, room: f64) -> (String, bool) {
     let text = visible(text);
     if width(&text, size) <= room {
         return (text, false);
     }
-    let mut short = String::new();
-    for character in text.chars() {
-        short.push(character);
-        if width(&short, size) + size > room {
+    let characters: Vec<char> = text.chars().collect();
+    let (mut head, mut tail, mut used) = (String::new(), Vec::new(), size);
+    for (from_start, from_end) in characters.iter().zip(characters.iter().rev()) {
+        used += width(from_start.encode_utf8(&mut [0; 4]), size);
+        if used > room {
             break;
         }
+        head.push(*from_start);
+        used += width(from_end.encode_utf8(&mut [0; 4]), size);
+        if used > room {
+            break;
+        }
+        tail.push(*from_end);
     }
-    short.push('…');
-    (short, true)
+    tail.reverse();
+    (format!("{head}…{}", tail.iter().collect::<String>()), true)
 }
 
 /// A picture that is being drawn.
@@ -130,7 +139,7 @@ impl Canvas {
         let mut line = String::new();
         for word in text.split(' ') {
             if !line.is_empty() && width(&line, style.size) + width(word, style.size) > room {
-                self.text(x, y, &line, style, room);
+                self.text(x, y, line.trim_end(), style, room);
                 line.clear();
                 y += style.size + 5.0;
             }
@@ -197,9 +206,9 @@ pub(super) fn source(view: &View<'_>) -> String {
     let suite = &view.results.suite;
     format!(
         "suite {}, digest {}, {} planned a cell, nochmal {}, {}",
-        visible(&suite.name),
+        shortened(&visible(&suite.name), 60),
         short_digest(&suite.digest),
-        counted(suite.repeats, "repeat", "repeats"),
+        planned_repeats(view),
         visible(&suite.version),
         visible(&view.results.generated_at)
     )
@@ -214,4 +223,27 @@ fn shared(view: &View<'_>) -> String {
 
 fn interval_words(rate: super::Rate) -> String {
     percent_interval(rate.interval)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_name_keeps_both_ends_and_fits() {
+        let long = "provider/family-with-a-long-name:7b-instruct-q4";
+        let (short, cut) = fitting(long, NORMAL, 120.0);
+        assert_eq!((short.as_str(), cut), ("provider/…struct-q4", true));
+        assert!(width(&short, NORMAL) <= 120.0);
+        assert_eq!(fitting("short", NORMAL, 120.0), ("short".to_owned(), false));
+        assert_eq!(fitting(long, NORMAL, 1.0).0, "…");
+    }
+
+    #[test]
+    fn what_xml_cannot_carry_is_written_out() {
+        assert_eq!(
+            escaped("<a b='\"&\0\u{FFFE}\u{2028}"),
+            "&lt;a b=&#39;&quot;&amp;⟨U+0000⟩⟨U+FFFE⟩⟨U+2028⟩"
+        );
+    }
 }

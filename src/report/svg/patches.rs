@@ -1,6 +1,6 @@
 //! `patches.svg`: the fail rate before and after every patch, one panel a patch.
 
-use super::super::text::{counted, points, points_interval};
+use super::super::text::{points, points_interval};
 use super::super::words::{capital, comparison_methods, patch_outcome, patch_overall};
 use super::super::{Comparison, Decision, Format, Options, PatchSummary, ReportError, View};
 use super::{
@@ -20,8 +20,9 @@ const HIGH: f64 = 220.0;
 const LEFT: f64 = 70.0;
 const RIGHT: f64 = 290.0;
 const LABEL: f64 = 16.0;
-/// Labels beside one panel; the others are counted.
+/// Labels beside one panel of comparisons with and without an effect; more of them are counted.
 const MOST_LABELS: usize = 14;
+const MOST_OTHERS: usize = 6;
 
 fn render(view: &View<'_>, _options: &Options) -> Result<Vec<u8>, ReportError> {
     Ok(picture(view).into_bytes())
@@ -41,8 +42,7 @@ pub(in super::super) fn picture(view: &View<'_>) -> String {
     } else {
         y = canvas.paragraph(MARGIN, y + 15.0, &capital(&comparison_methods(view)), QUIET, room);
     }
-    y += 15.0;
-    canvas.text(MARGIN, y, &capital(&source(view)), QUIET, room);
+    y = canvas.paragraph(MARGIN, y + 16.0, &capital(&source(view)), QUIET, room);
     let title = "Fail rate before and after each patch";
     let outcomes: Vec<String> =
         view.patches.iter().map(|patch| format!("{}: {}.", patch.patch, patch_outcome(patch))).collect();
@@ -85,7 +85,8 @@ fn panel(canvas: &mut Canvas, top: f64, view: &View<'_>, patch: &PatchSummary) -
     }
     for bundle in &bundles {
         let (class, colour) = colours(bundle.decision);
-        let wide = (1.5 + (bundle.pairs.len() as f64).sqrt() * 0.7).min(6.0);
+        let many = bundles.len() > MOST_LABELS && !bundle.decision.is_shown();
+        let wide = if many { 1.0 } else { (1.5 + (bundle.pairs.len() as f64).sqrt() * 0.7).min(6.0) };
         canvas.line(class, colour, wide, [LEFT, at(bundle.before), RIGHT, at(bundle.after)]);
         for (x, share) in [(LEFT, bundle.before), (RIGHT, bundle.after)] {
             canvas.dot(class, colour, x, at(share), 3.0 + wide / 3.0);
@@ -140,39 +141,41 @@ struct Label {
 /// What stands at the right: every comparison that shows an effect by name, the others by number.
 fn labels(bundles: &[Bundle<'_>], view: &View<'_>) -> Vec<Label> {
     let axes: Vec<Axis> = view.varied.iter().copied().filter(|axis| *axis != Axis::Patch).collect();
-    let mut labels = Vec::new();
-    for bundle in bundles {
-        let Bundle { after, decision, .. } = *bundle;
-        let label = |text: String| Label { after, decision, text };
-        let many = bundle.pairs.len();
-        match (bundle.pairs.first(), decision.is_shown()) {
-            (Some(pair), shown) if shown || many == 1 => {
-                let all: &[&Comparison] = if shown { &bundle.pairs } else { &bundle.pairs[..1] };
-                let change = pair.difference.map_or(String::new(), |seen| {
-                    format!("{} ({})", points(seen.estimate), points_interval(seen.interval))
-                });
-                for pair in all {
-                    let name = named(&pair.key, &axes);
-                    let name = if name.is_empty() { String::new() } else { format!("{name}: ") };
-                    labels.push(label(format!("{name}{change}")));
-                }
-            }
-            _ => labels.push(label(format!(
-                "{}, no effect shown",
-                counted(many as u64, "comparison", "comparisons")
-            ))),
+    let (mut shown, mut others) = (Vec::new(), Vec::new());
+    for Bundle { after, decision, pairs, .. } in bundles {
+        let label = |text: String| Label { after: *after, decision: *decision, text };
+        if decision.is_shown() || pairs.len() == 1 {
+            let list = if decision.is_shown() { &mut shown } else { &mut others };
+            list.extend(pairs.iter().map(|pair| label(change(pair, &axes))));
+        } else {
+            others.push(label(format!("{} comparisons, no effect shown", pairs.len())));
         }
     }
-    if labels.len() > MOST_LABELS {
-        // Effects go first; each of the rest is in the table.
-        labels.sort_by_key(|label| !label.decision.is_shown());
-        let more = labels.len() - (MOST_LABELS - 1);
-        labels.truncate(MOST_LABELS - 1);
-        let text = format!("and {more} more in the table");
-        labels.push(Label { after: 0.5, decision: Decision::NoData, text });
+    if shown.len() > MOST_LABELS {
+        let more = shown.len() - MOST_LABELS;
+        shown.truncate(MOST_LABELS);
+        let text = format!("and {more} more with an effect, in the table");
+        shown.push(Label { after: 0.0, decision: Decision::NoData, text });
     }
-    labels.sort_by(|a, b| b.after.total_cmp(&a.after));
-    labels
+    if others.len() > MOST_OTHERS {
+        let grey = bundles.iter().filter(|bundle| !bundle.decision.is_shown());
+        let text =
+            format!("{} comparisons (grey), no effect shown", grey.map(|one| one.pairs.len()).sum::<usize>());
+        others = vec![Label { after: 1.0, decision: Decision::NoData, text }];
+    }
+    shown.extend(others);
+    shown.sort_by(|a, b| b.after.total_cmp(&a.after));
+    shown
+}
+
+fn change(pair: &Comparison, axes: &[Axis]) -> String {
+    let change = pair.difference.map_or(String::new(), |seen| {
+        format!("{} ({})", points(seen.estimate), points_interval(seen.interval))
+    });
+    match named(&pair.key, axes) {
+        name if name.is_empty() => change,
+        name => format!("{change}: {name}"),
+    }
 }
 
 /// Places for labels, in order, none on top of another, each as near to its wish as that allows.

@@ -1,0 +1,126 @@
+//! `nochmal rehearse`: a suite with the real agents, and a script in place of every model.
+
+use super::run::{interrupts, print};
+use super::{Failure, exit};
+use crate::harness::script::Script;
+use crate::progress::{RunEvent, View};
+use crate::runner::load::{Loaded, load};
+use crate::runner::matrix::{self, MatrixError, Options, Target};
+use crate::runner::rehearsal::Rehearsal;
+use std::path::{Path, PathBuf};
+use tokio_util::sync::CancellationToken;
+
+/// Arguments of `nochmal rehearse`.
+#[derive(Debug, clap::Args)]
+pub struct RehearseArgs {
+    /// Suite files
+    #[arg(required = true)]
+    suites: Vec<PathBuf>,
+    /// The script that stands in for every model: careful, naive, obedient and others; a model
+    /// of the suite that is itself the name of a script stays
+    #[arg(long, value_name = "NAME", default_value = "obedient", value_parser = script)]
+    script: Named,
+    /// Runs of every cell
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=i64::from(crate::suite::MAX_REPEATS)))]
+    repeats: u32,
+    /// Only cells with these values, e.g. 'agent=codex' or 'patch!=off,scenario=F1|F2'; all given must hold
+    #[arg(long, value_name = "FILTER")]
+    filter: Vec<String>,
+    /// Results folder of one suite; default: reports/<suite>/rehearsal-<time>-<id>
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// What was found as JSON, in place of text
+    #[arg(long)]
+    json: bool,
+}
+
+/// A script with the name that it was asked for by.
+#[derive(Debug, Clone)]
+struct Named(String, Script);
+
+fn script(text: &str) -> Result<Named, String> {
+    Ok(Named(text.to_owned(), super::model::script(text)?))
+}
+
+/// Rehearses every suite, one after the other; 1 where something has to be mended.
+pub fn run(args: RehearseArgs) -> Result<u8, Failure> {
+    if args.suites.len() > 1 && args.out.is_some() {
+        return Err(Failure::said(
+            exit::BAD_INPUT,
+            "--out takes the results of one suite; give one suite, or no --out",
+        ));
+    }
+    let mut loaded = Vec::new();
+    let mut mistakes = Vec::new();
+    for suite in &args.suites {
+        match load(suite) {
+            Ok(suite) => loaded.push(suite),
+            Err(error) => mistakes.push(super::chain(&error)),
+        }
+    }
+    if !mistakes.is_empty() {
+        return Err(Failure::said(exit::BAD_INPUT, mistakes.join("\n")));
+    }
+    let program = std::env::current_exe().map_err(|error| {
+        Failure::said(
+            exit::FAILED,
+            format!("the path of this program cannot be found, which agents need: {error}"),
+        )
+    })?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::said(exit::FAILED, format!("the runtime could not be started: {error}")))?;
+    let code = runtime.block_on(async {
+        let cancel = CancellationToken::new();
+        tokio::spawn(interrupts(cancel.clone()));
+        let mut code = exit::OK;
+        for suite in loaded {
+            code = code.max(one(suite, &args, &program, &cancel).await?);
+            if cancel.is_cancelled() {
+                break;
+            }
+        }
+        Ok(code)
+    });
+    runtime.shutdown_background();
+    code
+}
+
+async fn one(
+    loaded: Loaded,
+    args: &RehearseArgs,
+    program: &Path,
+    cancel: &CancellationToken,
+) -> Result<u8, Failure> {
+    let Named(name, script) = &args.script;
+    let rehearsal = Rehearsal::start(name, script.clone(), loaded.suite.seed).await.map_err(|error| {
+        Failure::said(exit::FAILED, format!("the scripted models cannot be served: {error}"))
+    })?;
+    let options = Options {
+        out: args.out.clone(),
+        repeats: Some(args.repeats),
+        filters: args.filter.clone(),
+        rehearsal: Some(rehearsal.clone()),
+        ..Options::default()
+    };
+    let mut view = View::new();
+    let mut show = |event: RunEvent| view.show(&event);
+    let outcome = matrix::run(loaded, program, &options, Target::New, &mut show, cancel).await;
+    rehearsal.end();
+    let outcome = outcome.map_err(|error| match error {
+        MatrixError::Watchdog(_) | MatrixError::Report(_) => Failure::internal(error),
+        error => Failure::input(error),
+    })?;
+    let told = rehearsal.told();
+    if args.json {
+        print(&String::from_utf8_lossy(&told.json()));
+    } else {
+        print(&told.text());
+        print(&format!("\nTraces and the rest: {}\n", outcome.folder.display()));
+    }
+    if outcome.interrupted {
+        return Ok(exit::INTERRUPTED);
+    }
+    Ok(if told.is_clean() { exit::OK } else { exit::FAILED })
+}

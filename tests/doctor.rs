@@ -1,0 +1,114 @@
+//! `nochmal doctor`: what it tells of agents, keys and endpoints, and its exit code.
+#![cfg(unix)]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test ends where something is wrong")]
+
+use nochmal::harness::endpoint::{Options, serve};
+use serde_json::Value;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Command, Output};
+use tokio::net::TcpListener;
+
+fn suite(agent: &str, model: &str, upstream: &str, agents: &str) -> String {
+    format!(
+        "suite: look\nmatrix:\n  agent: [{agent}]\n  model: [{model}]\n  scenario: [F1]\nprompts:\n  plain:\n    user: \
+         Book room 12.\nupstreams:\n  desk: {upstream}\n{agents}"
+    )
+}
+
+const AGENT: &str = "agents:
+  some-agent:
+    install: npm install -g some-agent@1.2.3
+    tested: 1.2.3
+    probe: [some-agent, --version]
+    mcp: stdio
+    first: {command: [some-agent, \"{{ prompt.user }}\"]}
+    env: {pass: [SOME_API_KEY, SOME_BASE_URL]}
+";
+
+fn program(dir: &Path, says: &str) {
+    let path = dir.join("some-agent");
+    std::fs::write(&path, format!("#!/bin/sh\necho '{says}'\n")).unwrap();
+    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+}
+
+#[expect(clippy::disallowed_methods, reason = "a test starts the program as a user does")]
+fn doctor(dir: &Path, suite: &str, arguments: &[&str], env: &[(&str, &str)]) -> Output {
+    std::fs::write(dir.join("suite.yaml"), suite).unwrap();
+    Command::new(env!("CARGO_BIN_EXE_nochmal"))
+        .arg("doctor")
+        .arg(dir.join("suite.yaml"))
+        .args(arguments)
+        .env_clear()
+        .env("PATH", format!("{}:/usr/bin:/bin", dir.display()))
+        .envs(env.iter().copied())
+        .output()
+        .unwrap()
+}
+
+fn text(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+#[test]
+fn a_suite_that_needs_nothing_is_ready() {
+    let dir = tempfile::tempdir().unwrap();
+    let output = doctor(dir.path(), &suite("builtin", "script:naive", "{builtin: booking}", ""), &[], &[]);
+    assert!(text(&output).ends_with("Everything that the suites need is there.\n"), "{}", text(&output));
+    assert_eq!(output.status.code(), Some(0));
+}
+
+#[test]
+fn what_is_missing_comes_with_what_mends_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let suite = suite("some-agent", "m", "{command: server-of-nobody}", AGENT);
+    let output = doctor(dir.path(), &suite, &[], &[]);
+    assert_eq!(output.status.code(), Some(1));
+    let told = text(&output);
+    let missing = told.split("Missing:\n").nth(1).unwrap();
+    insta::assert_snapshot!(missing, @r"
+      agent some-agent: `some-agent` was not found on PATH
+        → npm install -g some-agent@1.2.3
+      agent some-agent: neither a key (SOME_API_KEY) nor an endpoint of its own (SOME_BASE_URL) is set
+        → export SOME_API_KEY=…
+      upstream program `server-of-nobody` was not found
+    ");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn versions_keys_and_endpoints_are_told_and_no_value_of_a_key() {
+    let dir = tempfile::tempdir().unwrap();
+    program(dir.path(), "some-agent 1.3.0");
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://ada:hidden@{}/v1", listener.local_addr().unwrap());
+    tokio::spawn(serve(listener, Options::default(), std::future::pending()));
+    let suite = suite("some-agent", "script:naive", "{builtin: booking}", AGENT);
+    let env = [("SOME_API_KEY", "sk-hidden"), ("SOME_BASE_URL", url.as_str())];
+    let path = dir.path().to_owned();
+    let (json, table) = tokio::task::block_in_place(|| {
+        (doctor(&path, &suite, &["--json"], &env), doctor(&path, &suite, &[], &env))
+    });
+    assert!(!text(&json).contains("hidden") && !text(&table).contains("hidden"));
+    assert_eq!((json.status.code(), table.status.code()), (Some(0), Some(0)));
+    let told: Value = serde_json::from_slice(&json.stdout).unwrap();
+    let agent = &told["agents"][0];
+    assert_eq!((&agent["installed"], &agent["version"]), (&"some-agent 1.3.0".into(), &"other".into()));
+    assert_eq!((&agent["keys"]["SOME_API_KEY"], &told["ready"]), (&true.into(), &true.into()));
+    let models = &told["endpoints"][0]["answered"]["models"];
+    assert!(models.as_array().unwrap().contains(&"naive".into()), "{told:#}");
+    assert_eq!(told["missing"], serde_json::json!([]));
+    assert!(text(&table).contains("some-agent 1.3.0 is installed, and the profile was tried with 1.2.3"));
+}
+
+#[test]
+fn an_endpoint_that_does_not_answer_is_missing() {
+    let dir = tempfile::tempdir().unwrap();
+    program(dir.path(), "1.2.3");
+    let suite = suite("some-agent", "m", "{builtin: booking}", AGENT);
+    let output = doctor(dir.path(), &suite, &["--json"], &[("SOME_BASE_URL", "http://127.0.0.1:9/v1")]);
+    assert_eq!(output.status.code(), Some(1));
+    let told: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(told["agents"][0]["version"], "tested");
+    let what = told["missing"][0]["what"].as_str().unwrap();
+    assert!(what.contains("http://127.0.0.1:9/v1 (SOME_BASE_URL) does not answer"), "{what}");
+}
