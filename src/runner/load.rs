@@ -4,8 +4,16 @@ use crate::suite::{self, Context, Diagnostics, ProfileText, Suite};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// The profiles that come with the program: usable from any folder.
-const BUILT_IN: [(&str, &str); 1] = [("builtin", include_str!("../../agents/builtin.yaml"))];
+/// The profiles that come with the program: usable from any folder. Those with a script of their own
+/// are files only.
+const BUILT_IN: [(&str, &str); 6] = [
+    ("builtin", include_str!("../../agents/builtin.yaml")),
+    ("claude-code", include_str!("../../agents/claude-code.yaml")),
+    ("codex", include_str!("../../agents/codex.yaml")),
+    ("gemini-cli", include_str!("../../agents/gemini-cli.yaml")),
+    ("opencode", include_str!("../../agents/opencode.yaml")),
+    ("qwen-code", include_str!("../../agents/qwen-code.yaml")),
+];
 
 /// A suite with what the runner must know of its files.
 #[derive(Debug)]

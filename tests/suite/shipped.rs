@@ -2,7 +2,7 @@
 
 use crate::fixtures::{checked, full};
 use nochmal::domain::Axis;
-use nochmal::suite::{Filter, Server, When, plan};
+use nochmal::suite::{AgentProfile, Filter, Server, When, plan};
 use std::time::Duration;
 
 #[test]
@@ -103,4 +103,26 @@ fn an_include_expands_over_the_axes_that_it_leaves_out_and_merges() {
     let pairs: Vec<String> =
         suite.cells.iter().map(|cell| format!("{} {}", cell.key.model, cell.key.scenario)).collect();
     assert_eq!(pairs, ["gemma4 F1", "gemma4 F2", "other F1", "other F2"]);
+}
+
+#[test]
+fn every_profile_is_valid_and_says_how_to_install_what_it_was_tried_with() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("agents");
+    let mut names = Vec::new();
+    for path in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+        if path.extension().is_none_or(|extension| extension != "yaml") {
+            continue;
+        }
+        let text = std::fs::read_to_string(&path).unwrap();
+        let profile = AgentProfile::parse(&text, &path.to_string_lossy())
+            .unwrap_or_else(|mistakes| panic!("{mistakes}"));
+        assert_eq!(path.file_stem().and_then(|name| name.to_str()), Some(profile.name.as_str()));
+        assert!(profile.can_go_on() && profile.isolate_home && profile.probe.is_some(), "{}", profile.name);
+        assert!(!profile.model_errors.is_empty(), "{}", profile.name);
+        if profile.name != "builtin" {
+            assert!(profile.install.is_some() && profile.tested.is_some(), "{}", profile.name);
+            names.push(profile.name);
+        }
+    }
+    assert_eq!(names.len(), 8, "{names:?}");
 }
