@@ -5,7 +5,7 @@ use crate::random::{number, records, scenario, steps};
 use nochmal::domain::{ToolClass, Verdict};
 use nochmal::judge::report_file::{ReportFile, Status};
 use nochmal::judge::{Judge, Judgement, judge};
-use nochmal::trace::{AnswerKind, Event, Record};
+use nochmal::trace::{AnswerKind, Event, LogKind, Record};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use std::collections::{BTreeMap, BTreeSet};
@@ -98,6 +98,39 @@ fn without_answer(records: &[Record], wanted: u64) -> Vec<Record> {
     number(records.iter().filter(of).map(|record| (record.at.0, record.event.clone())).collect())
 }
 
+/// Name and class of the tool of every call.
+fn tools_of_calls(records: &[Record]) -> BTreeMap<u64, (String, ToolClass)> {
+    let tool = |record: &Record| match &record.event {
+        Event::CallReceived { call, tool, class, .. } => Some((call.0, (tool.clone(), *class))),
+        _ => None,
+    };
+    records.iter().filter_map(tool).collect()
+}
+
+/// The call that an event is about, and whether it is the call's arrival, whose order gives its number.
+fn about(event: &Event) -> Option<(u64, bool)> {
+    match event {
+        Event::CallReceived { call, .. } => Some((call.0, true)),
+        Event::ScenarioFired { call, .. }
+        | Event::CallSent { call }
+        | Event::UpstreamAnswered { call, .. }
+        | Event::UpstreamTimedOut { call }
+        | Event::UpstreamLost { call }
+        | Event::CallCancelled { call }
+        | Event::CallAnswered { call, .. } => Some((call.0, false)),
+        _ => None,
+    }
+}
+
+fn independent(calls: &BTreeMap<u64, (String, ToolClass)>, one: &(u64, Event), two: &(u64, Event)) -> bool {
+    let (Some((first, arrives)), Some((second, arrives_too))) = (about(&one.1), about(&two.1)) else {
+        return false;
+    };
+    let (Some(first), Some(second)) = (calls.get(&first), calls.get(&second)) else { return false };
+    let look_up = first.1 == ToolClass::Read || second.1 == ToolClass::Read;
+    one.0 == two.0 && first.0 != second.0 && !look_up && !(arrives && arrives_too)
+}
+
 /// `NOCHMAL_EXPLORE=cases` looks at that many other histories than those of every other run.
 fn config() -> ProptestConfig {
     let explore = std::env::var("NOCHMAL_EXPLORE").ok().and_then(|cases| cases.parse().ok());
@@ -162,6 +195,33 @@ proptest! {
         prop_assert_eq!(&first, &bytes(&records));
         let back: ReportFile = serde_json::from_slice(&first).unwrap();
         prop_assert_eq!(back.to_bytes().unwrap(), first);
+    }
+
+    /// Events of two tools that happened at the same time have no order of their own, as long as neither
+    /// tool is a look-up; nor has anything that nobody is judged by.
+    #[test]
+    fn the_order_of_independent_events_changes_nothing(
+        scenario in scenario(), steps in steps(24), places in prop::collection::vec(0_usize..200, 1..12),
+    ) {
+        let records = records(scenario, &steps);
+        let judgement = judge(&records);
+        let calls = tools_of_calls(&records);
+        let mut events: Vec<(u64, Event)> =
+            records.iter().map(|record| (record.at.0, record.event.clone())).collect();
+        let mut swapped = 0;
+        for place in places {
+            let place = place % events.len();
+            if place + 1 < events.len() && independent(&calls, &events[place], &events[place + 1]) {
+                events.swap(place, place + 1);
+                swapped += 1;
+            }
+            let at = events[place].0;
+            let text = format!("{swapped} swapped");
+            if place > 0 {
+                events.insert(place, (at, Event::Log { kind: LogKind::Agent, text }));
+            }
+        }
+        prop_assert_eq!(judge(&number(events)), judgement);
     }
 
     #[test]
