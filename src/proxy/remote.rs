@@ -13,6 +13,7 @@ use crate::trace::{Event, LogKind};
 use crate::upstream::remote::mirror::{self, Mirrored};
 use crate::upstream::remote::{Events, Remote, SESSION, VERSION, content_type};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use serde_json::value::RawValue;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -365,7 +366,9 @@ impl Link {
             "tools/list" if request.modern && !request.client_headers => {
                 let result =
                     view.result.and_then(|result| serde_json::from_str::<ToolsResult<'_>>(result.get()).ok());
-                for tool in result.into_iter().flat_map(|result| result.tools) {
+                let tools = result
+                    .and_then(|result| serde_json::from_str::<Vec<&RawValue>>(result.tools?.get()).ok());
+                for tool in tools.into_iter().flatten() {
                     state.mirrored.learn(tool);
                 }
             }

@@ -525,8 +525,11 @@ async fn answer(State(shared): State<Shared>, method: Method, headers: HeaderMap
     let session = headers.contains_key("mcp-session-id") || body.contains("\"initialize\"");
     let posted = method == Method::POST;
     let _ = shared.got.send(Got { method: method.clone(), headers, body });
-    let scripted = shared.scripted.lock().unwrap().take();
-    if let (Some(response), true) = (scripted, posted) {
+    // What is scripted answers the next request, not a notification or a stream that comes in between.
+    if posted
+        && is_request
+        && let Some(response) = shared.scripted.lock().unwrap().take()
+    {
         return response;
     }
     if !is_request && method != Method::GET {
