@@ -265,6 +265,8 @@ fn value() -> impl Strategy<Value = Value> {
 /// exponents, characters escaped, white space.
 fn respelled(value: &Value) -> String {
     match value {
+        // Zeros do not begin a number.
+        Value::Number(number) if number.as_i64() == Some(0) => " -0.00e-2 ".to_owned(),
         Value::Number(number) => format!(" {number}00.0e-2 "),
         Value::String(text) => {
             let escaped: String = text.encode_utf16().map(|unit| format!("\\u{unit:04X}")).collect();
