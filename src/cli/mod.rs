@@ -15,6 +15,7 @@ mod report;
 mod run;
 mod schema;
 mod signals;
+mod suites;
 pub mod upstream;
 
 use clap::{Parser, Subcommand};

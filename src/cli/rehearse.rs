@@ -1,10 +1,11 @@
 //! `nochmal rehearse`: a suite with the real agents, and a script in place of every model.
 
 use super::run::{interrupts, print};
+use super::suites::{load_all, runtime, this_program};
 use super::{Failure, exit};
 use crate::harness::script::Script;
 use crate::progress::{RunEvent, View};
-use crate::runner::load::{Loaded, load};
+use crate::runner::load::Loaded;
 use crate::runner::matrix::{self, MatrixError, Options, Target};
 use crate::runner::rehearsal::Rehearsal;
 use std::path::{Path, PathBuf};
@@ -44,33 +45,8 @@ fn script(text: &str) -> Result<Named, String> {
 
 /// Rehearses every suite, one after the other; 1 where something has to be mended.
 pub fn run(args: RehearseArgs) -> Result<u8, Failure> {
-    if args.suites.len() > 1 && args.out.is_some() {
-        return Err(Failure::said(
-            exit::BAD_INPUT,
-            "--out takes the results of one suite; give one suite, or no --out",
-        ));
-    }
-    let mut loaded = Vec::new();
-    let mut mistakes = Vec::new();
-    for suite in &args.suites {
-        match load(suite) {
-            Ok(suite) => loaded.push(suite),
-            Err(error) => mistakes.push(super::chain(&error)),
-        }
-    }
-    if !mistakes.is_empty() {
-        return Err(Failure::said(exit::BAD_INPUT, mistakes.join("\n")));
-    }
-    let program = std::env::current_exe().map_err(|error| {
-        Failure::said(
-            exit::FAILED,
-            format!("the path of this program cannot be found, which agents need: {error}"),
-        )
-    })?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::said(exit::FAILED, format!("the runtime could not be started: {error}")))?;
+    let loaded = load_all(&args.suites, args.out.as_deref())?;
+    let (program, runtime) = (this_program()?, runtime()?);
     let code = runtime.block_on(async {
         let cancel = CancellationToken::new();
         tokio::spawn(interrupts(cancel.clone()));

@@ -1,5 +1,6 @@
 //! `nochmal run`: the main job.
 
+use super::suites::{load_all, runtime, this_program};
 use super::{Failure, exit};
 use crate::progress::{RunEvent, View};
 use crate::runner::load::{LoadError, Loaded, load};
@@ -93,24 +94,7 @@ pub fn run(args: RunArgs) -> Result<u8, Failure> {
         let resumed = Box::new(Folder::resume(folder).map_err(Failure::input)?);
         return carry_out(vec![(loaded, Target::Resumed(resumed))], &options);
     }
-    if args.suites.len() > 1 && args.out.is_some() {
-        return Err(Failure::said(
-            exit::BAD_INPUT,
-            "--out takes the results of one suite; give one suite, or no --out",
-        ));
-    }
-    // Every mistake of every suite is told before anything is launched.
-    let mut loaded = Vec::new();
-    let mut mistakes = Vec::new();
-    for suite in &args.suites {
-        match load(suite) {
-            Ok(suite) => loaded.push(suite),
-            Err(error) => mistakes.push(super::chain(&error)),
-        }
-    }
-    if !mistakes.is_empty() {
-        return Err(Failure::said(exit::BAD_INPUT, mistakes.join("\n")));
-    }
+    let loaded = load_all(&args.suites, args.out.as_deref())?;
     if args.dry_run {
         for suite in &loaded {
             dry_run(suite, &options)?;
@@ -128,16 +112,7 @@ fn dry_run(loaded: &Loaded, options: &Options) -> Result<u8, Failure> {
 }
 
 fn carry_out(suites: Vec<(Loaded, Target)>, options: &Options) -> Result<u8, Failure> {
-    let program = std::env::current_exe().map_err(|error| {
-        Failure::said(
-            exit::FAILED,
-            format!("the path of this program cannot be found, which agents need: {error}"),
-        )
-    })?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::said(exit::FAILED, format!("the runtime could not be started: {error}")))?;
+    let (program, runtime) = (this_program()?, runtime()?);
     let code = runtime.block_on(async {
         let cancel = CancellationToken::new();
         tokio::spawn(interrupts(cancel.clone()));

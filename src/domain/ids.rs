@@ -1,9 +1,8 @@
 //! Identifiers. Each is stable: made from what it names, never from a counter that a resumed
 //! matrix would hand out again.
 
-use super::{Axis, CellKey};
+use super::{Axis, CellKey, digest_all};
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 use std::fmt;
 
 /// A cell of the matrix, named after its values on all axes, so that the same cell has the
@@ -15,16 +14,8 @@ pub struct CellId(pub String);
 impl CellId {
     /// The first ten hexadecimal digits of the SHA-256 over the lengths and values of the key.
     pub fn of(key: &CellKey) -> CellId {
-        let mut hash = Sha256::new();
-        for axis in Axis::ALL {
-            let value = key.get(axis).as_bytes();
-            hash.update((value.len() as u64).to_le_bytes());
-            hash.update(value);
-        }
-        let mut id = String::with_capacity(10);
-        for byte in hash.finalize().iter().take(5) {
-            id.push_str(&format!("{byte:02x}"));
-        }
+        let mut id = digest_all(Axis::ALL.into_iter().map(|axis| key.get(axis)));
+        id.truncate(10);
         CellId(id)
     }
 }

@@ -4,6 +4,7 @@
 
 mod axis;
 pub mod classify;
+mod digest;
 mod ids;
 pub mod json;
 mod raw_json;
@@ -14,6 +15,7 @@ mod usage;
 mod verdict;
 
 pub use axis::{Axis, CellKey};
+pub use digest::{digest, digest_all, hex};
 pub use ids::{CallId, CellId, ConnectionId, RunId};
 pub use raw_json::RawJson;
 pub use result::{AgentFacts, OfferedPatch, RunResult, TurnResult};

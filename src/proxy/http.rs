@@ -12,7 +12,7 @@ use super::hub::{Carried, Hub, Refusal};
 use super::message::{self, View};
 use super::session::{UpstreamSource, start_upstream, wait_for_answers};
 use super::splice::named;
-use crate::domain::RawJson;
+use crate::domain::{RawJson, hex};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{DefaultBodyLimit, State};
@@ -452,5 +452,5 @@ impl Drop for PostGuard {
 fn random_name() -> Option<String> {
     let mut bytes = [0_u8; 16];
     getrandom::fill(&mut bytes).ok()?;
-    Some(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    Some(hex(&bytes))
 }

@@ -7,7 +7,7 @@ use super::hub::Hub;
 use super::lines::{self, Line};
 use crate::domain::ConnectionId;
 use crate::trace::{Event, LogKind};
-use crate::upstream::{Ended, Launch, LaunchError, Running, Target, launch};
+use crate::upstream::{Ended, Launch, LaunchError, Running, Target, launch, stderr_part};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -155,11 +155,6 @@ pub enum SessionError {
     /// The trace's file.
     #[error("the trace could not be written")]
     Trace,
-}
-
-/// `; its stderr ends with: …`, where there is any.
-fn stderr_part(stderr: &str) -> String {
-    if stderr.is_empty() { String::new() } else { format!("; its stderr ends with: {stderr}") }
 }
 
 /// The first line of a connection must be the token, so that no other process can come in.

@@ -9,6 +9,7 @@ use crate::agent::{AgentOutcome, Ended};
 use crate::domain::{ReasonCode, Verdict};
 use crate::judge::Judgement;
 use crate::trace::{Event, Record};
+use crate::upstream::stderr_part;
 
 /// A verdict with its reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -126,8 +127,7 @@ fn upstream_never_ready(records: &[Record]) -> Option<String> {
     }
     records.iter().find_map(|record| match &record.event {
         Event::UpstreamEnded { how, expected: false, stderr, .. } => {
-            let tail =
-                if stderr.is_empty() { String::new() } else { format!("; its stderr ends with: {stderr}") };
+            let tail = stderr_part(stderr);
             Some(format!("the upstream ended before it was ready: {how}{tail}"))
         }
         _ => None,

@@ -6,7 +6,7 @@ use super::rehearsal::Rehearsal;
 use super::stored;
 use super::trial::Shared;
 use crate::agent;
-use crate::domain::{RunId, RunResult};
+use crate::domain::{RunId, RunResult, digest_all};
 use crate::process::{CommandLine, Supervisor};
 use crate::report::{GateResult, Timeline, TimelineLimits, View, formats, terminal_text, timelines};
 use crate::store::{CellRecord, FactRecord, PLAN_VERSION, PlanRecord, SuiteRecord};
@@ -119,13 +119,13 @@ impl Reports {
                 .into_iter()
                 .filter_map(|name| suite.prompts.get(name).map(|prompt| (name, prompt)))
                 .map(|(name, prompt)| {
-                    named(name, &digest(&[prompt.system.as_deref().unwrap_or_default(), &prompt.user]))
+                    named(name, &digest_all([prompt.system.as_deref().unwrap_or_default(), &prompt.user]))
                 })
                 .collect(),
             patches: values(trials, |trial| &trial.cell.key.patch)
                 .into_iter()
                 .filter_map(|name| super::matrix::known_patch(suite, name).map(|text| (name, text)))
-                .map(|(name, text)| named(name, &digest(&[&text])))
+                .map(|(name, text)| named(name, &digest_all([text.as_str()])))
                 .collect(),
             upstreams: values(trials, |trial| &trial.cell.key.upstream)
                 .into_iter()
@@ -206,16 +206,6 @@ fn values<'a>(trials: &'a [Trial], value: fn(&'a Trial) -> &'a String) -> Vec<&'
 
 fn named(name: &str, digest: &str) -> Named {
     Named { name: name.to_owned(), digest: digest.to_owned(), installed: None, tested: None }
-}
-
-fn digest(texts: &[&str]) -> String {
-    use sha2::{Digest, Sha256};
-    let mut hash = Sha256::new();
-    for text in texts {
-        hash.update((text.len() as u64).to_le_bytes());
-        hash.update(text.as_bytes());
-    }
-    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn tools<'a>(shared: &'a Shared, upstream: &str) -> Vec<ToolFacts<'a>> {

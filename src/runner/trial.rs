@@ -9,7 +9,7 @@ use super::rehearsal::Rehearsal;
 use super::rehearsal::findings::Expected;
 use crate::agent::{self, AgentOutcome, Ended, Observed};
 use crate::domain::classify::Classifier;
-use crate::domain::{AgentFacts, ReasonCode, RunResult, ToolInfo, Usage, Verdict};
+use crate::domain::{AgentFacts, ReasonCode, RunResult, ToolInfo, Usage, Verdict, hex};
 use crate::process::{CommandLine, Supervisor};
 use crate::proxy::engine::{Engine, Settings};
 use crate::proxy::{Front, Hub, Session, SessionError, Sink};
@@ -544,7 +544,7 @@ fn client_words(client: &trace::Peer) -> String {
 fn random_name() -> Result<String, getrandom::Error> {
     let mut bytes = [0_u8; 16];
     getrandom::fill(&mut bytes)?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(hex(&bytes))
 }
 
 /// A random UUID (version 4), for agents that are told which session to open.
@@ -553,6 +553,6 @@ fn uuid() -> Result<String, getrandom::Error> {
     getrandom::fill(&mut bytes)?;
     bytes[6] = bytes[6] & 0x0f | 0x40;
     bytes[8] = bytes[8] & 0x3f | 0x80;
-    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let hex = hex(&bytes);
     Ok(format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]))
 }

@@ -10,8 +10,9 @@ use super::repeats::{self, Stopping, Until};
 use super::template::{Names, Place};
 use super::tree::{self, Node};
 use super::upstream;
-use super::{Cell, Context, MAX_RUNS, Suite, digest};
+use super::{Cell, Context, MAX_RUNS, Suite};
 use crate::domain::Axis;
+use crate::domain::digest_all;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
@@ -190,7 +191,7 @@ fn suite(decoder: &mut Decoder, root: &Node, context: &Context<'_>) -> Option<Su
     let gates =
         fields.get("gates").map(|node| gate::read(decoder, node, cells.as_deref())).unwrap_or_default();
 
-    let digest = digest(std::iter::once(source.text.as_str()).chain(files.iter().map(String::as_str)));
+    let digest = digest_all(std::iter::once(source.text.as_str()).chain(files.iter().map(String::as_str)));
     Some(Suite {
         name: name?,
         description,

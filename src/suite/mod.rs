@@ -49,7 +49,6 @@ pub use trial::Trial;
 pub use upstream::{Builtin, Server, ToolGlobs, Upstream};
 
 use regex::Regex;
-use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -124,14 +123,4 @@ impl PartialEq for Pattern {
     fn eq(&self, other: &Pattern) -> bool {
         self.0.as_str() == other.0.as_str()
     }
-}
-
-/// SHA-256 over texts and their lengths, hexadecimal.
-fn digest<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
-    let mut hash = Sha256::new();
-    for text in texts {
-        hash.update((text.len() as u64).to_le_bytes());
-        hash.update(text.as_bytes());
-    }
-    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -28,12 +28,13 @@
 //! `{"type":"reply","text":…,"usage":{…}}`, one JSON object a line; `next` and `output` have no
 //! place there. What templates may use is told in [`super::template`].
 
+use super::Pattern;
 use super::decode::{At, Decoder, Fields, Shape};
 use super::diagnostics::{Diagnostics, Source, shown};
 use super::output::{self, Output};
 use super::template::{self, Names, Place};
 use super::tree::{self, Key, Kind, Node};
-use super::{Pattern, digest};
+use crate::domain::digest_all;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -119,7 +120,7 @@ impl AgentProfile {
         });
         match profile {
             Some(mut profile) if decoder.is_clean() => {
-                profile.digest = digest([text]);
+                profile.digest = digest_all([text]);
                 Ok(profile)
             }
             _ => Err(decoder.finish()),
@@ -235,7 +236,7 @@ pub(super) fn decode(
         }
         None => Vec::new(),
     };
-    let digest = digest([decoder.source().text.get(node.span.clone()).unwrap_or_default()]);
+    let digest = digest_all([decoder.source().text.get(node.span.clone()).unwrap_or_default()]);
     let (first, mode) = first?;
     Some(AgentProfile {
         name: name?,

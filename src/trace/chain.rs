@@ -4,9 +4,8 @@
 //! file is the caller's affair.
 
 use super::{Event, Record};
-use crate::domain::{Micros, RawJson};
+use crate::domain::{Micros, RawJson, digest};
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
 /// What the first line carries as the digest of the line before it.
 const NO_LINE: &str = "0000000000000000000000000000000000000000000000000000000000000000";
@@ -155,14 +154,6 @@ pub fn read(text: &str) -> Result<Trace, TraceError> {
         return Err(TraceError::NotClosed);
     }
     Ok(Trace { records, digest: previous })
-}
-
-fn digest(line: &str) -> String {
-    let mut text = String::with_capacity(64);
-    for byte in Sha256::digest(line.as_bytes()) {
-        text.push_str(&format!("{byte:02x}"));
-    }
-    text
 }
 
 #[cfg(test)]

@@ -33,6 +33,11 @@ pub struct Ended {
     pub stderr: String,
 }
 
+/// `; its stderr ends with: …`, where there is any.
+pub(crate) fn stderr_part(stderr: &str) -> String {
+    if stderr.is_empty() { String::new() } else { format!("; its stderr ends with: {stderr}") }
+}
+
 /// A running upstream. Dropping it kills its process tree.
 #[derive(Debug)]
 pub struct Running {

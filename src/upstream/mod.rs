@@ -6,6 +6,7 @@ mod launch;
 mod probe;
 pub mod remote;
 
+pub(crate) use launch::stderr_part;
 pub use launch::{Ended, Launch, LaunchError, Running, launch};
 pub use probe::{ProbeError, list_tools};
 pub use remote::{Remote, RemoteError};

@@ -1,6 +1,6 @@
 //! Asking a server for its tools before any agent comes: a short process of its own (C5).
 
-use super::{LaunchError, Target, launch, remote};
+use super::{LaunchError, Target, launch, remote, stderr_part};
 use crate::domain::RawJson;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -81,10 +81,6 @@ pub enum ProbeError {
         /// Why.
         reason: String,
     },
-}
-
-fn stderr_part(stderr: &str) -> String {
-    if stderr.is_empty() { String::new() } else { format!("; its stderr ends with: {stderr}") }
 }
 
 fn noise_part(noise: &str) -> String {
