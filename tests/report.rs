@@ -52,6 +52,10 @@ fn run(key: &CellKey, repeat: u32, verdict: Verdict) -> RunResult {
         turns: Vec::new(),
         agent: AgentFacts::default(),
         trace_digest: None,
+        effects: None,
+        disagreements: Vec::new(),
+        completion: None,
+        attribution: None,
     }
 }
 

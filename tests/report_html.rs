@@ -58,6 +58,10 @@ fn run(key: &CellKey, repeat: u32, verdict: Verdict) -> RunResult {
         turns: vec![TurnResult { say: "book".into(), reply: Some("Booked.".into()), duration_ms: 9 }],
         agent: AgentFacts::default(),
         trace_digest: None,
+        effects: None,
+        disagreements: Vec::new(),
+        completion: None,
+        attribution: None,
     }
 }
 

@@ -4,7 +4,9 @@
 
 mod axis;
 pub mod classify;
+mod completion;
 mod digest;
+mod effects;
 mod ids;
 pub mod json;
 mod raw_json;
@@ -15,7 +17,12 @@ mod usage;
 mod verdict;
 
 pub use axis::{Axis, CellKey};
+pub use completion::{Attribution, CheckResult, CheckState, Completion, Confidence, Layer};
 pub use digest::{digest, digest_all, hex};
+pub use effects::{
+    Account, AccountSource, Disagreement, DisagreementKind, EffectCounts, Effects, ExpectedEffect, Fate,
+    UnaskedEffect,
+};
 pub use ids::{CallId, CellId, ConnectionId, RunId};
 pub use raw_json::RawJson;
 pub use result::{AgentFacts, OfferedPatch, RunResult, TurnResult};

@@ -5,6 +5,7 @@ mod folder;
 mod matrix;
 mod plan;
 mod record;
+mod truth;
 
 pub use folder::{Folder, StoreError, read_matrix, read_plan, read_runs, write_file};
 pub use matrix::MatrixRecord;

@@ -108,6 +108,10 @@ impl Played {
                 agent: AgentFacts::default(),
                 trace: None,
                 trace_digest: None,
+                effects: None,
+                disagreements: Vec::new(),
+                completion: None,
+                attribution: None,
             },
             events: vec![
                 started(0, PROMPT),
