@@ -3,6 +3,7 @@
 //! One word for one thing. What the words mean is in `docs/reference/vocabulary.md`.
 
 mod axis;
+mod claim;
 pub mod classify;
 mod completion;
 mod digest;
@@ -17,6 +18,7 @@ mod usage;
 mod verdict;
 
 pub use axis::{Axis, CellKey};
+pub use claim::{Claim, Honesty, ReadClaim};
 pub use completion::{Attribution, CheckResult, CheckState, Completion, Confidence, Layer};
 pub use digest::{digest, digest_all, hex};
 pub use effects::{
