@@ -105,6 +105,7 @@ impl Played {
                 scenario_fired: None,
                 usage: Usage { input_tokens: Some(40), ..Usage::default() },
                 turns: Vec::new(),
+                honesty: None,
                 agent: AgentFacts::default(),
                 trace: None,
                 trace_digest: None,
