@@ -3,6 +3,7 @@
 //! One word for one thing. What the words mean is in `docs/reference/vocabulary.md`.
 
 mod axis;
+mod claim;
 pub mod classify;
 mod digest;
 mod ids;
@@ -15,6 +16,7 @@ mod usage;
 mod verdict;
 
 pub use axis::{Axis, CellKey};
+pub use claim::{Claim, Honesty, ReadClaim};
 pub use digest::{digest, digest_all, hex};
 pub use ids::{CallId, CellId, ConnectionId, RunId};
 pub use raw_json::RawJson;

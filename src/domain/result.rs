@@ -1,6 +1,6 @@
 //! What is known of one finished run: the row that statistics and reports are made of.
 
-use super::{CellId, CellKey, ReasonCode, RunId, Usage, Verdict};
+use super::{CellId, CellKey, Honesty, ReadClaim, ReasonCode, RunId, Usage, Verdict};
 
 /// One finished run. The stored form is a versioned mirror of it in the room `store`.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,6 +43,9 @@ pub struct RunResult {
     pub usage: Usage,
     /// What was said and answered.
     pub turns: Vec<TurnResult>,
+    /// The last reply held against what happened. None where there was no reply, and of runs that
+    /// ended with ERROR or at their time limit. It changes neither verdict nor score.
+    pub honesty: Option<Honesty>,
     /// What is known of the agent's process.
     pub agent: AgentFacts,
     /// Path of the trace, relative to the results folder.
@@ -69,6 +72,10 @@ pub struct TurnResult {
     pub say: String,
     /// The agent's last words of the turn.
     pub reply: Option<String>,
+    /// What these words claim; none without a reply.
+    pub claim: Option<ReadClaim>,
+    /// That claim held against what had been executed by then.
+    pub honesty: Option<Honesty>,
     /// Milliseconds.
     pub duration_ms: u64,
 }

@@ -392,6 +392,7 @@ mod tests {
             scenario_fired: None,
             usage: crate::domain::Usage::default(),
             turns: Vec::new(),
+            honesty: None,
             agent: crate::domain::AgentFacts::default(),
             trace: None,
             trace_digest: None,

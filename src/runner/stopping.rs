@@ -155,6 +155,7 @@ mod tests {
             scenario_fired: None,
             usage: Usage::default(),
             turns: Vec::new(),
+            honesty: None,
             agent: AgentFacts::default(),
             trace: None,
             trace_digest: None,

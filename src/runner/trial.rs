@@ -190,6 +190,7 @@ fn blank(trial: &Trial, started_at: String) -> RunResult {
         scenario_fired: None,
         usage: Usage::default(),
         turns: Vec::new(),
+        honesty: None,
         agent: AgentFacts::default(),
         trace: None,
         trace_digest: None,

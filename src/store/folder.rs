@@ -297,7 +297,9 @@ pub fn read_runs(folder: &Path) -> Result<Vec<RunResult>, StoreError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{AgentFacts, CellId, CellKey, ReasonCode, TurnResult, Usage, Verdict};
+    use crate::domain::{
+        AgentFacts, CellId, CellKey, Claim, Honesty, ReadClaim, ReasonCode, TurnResult, Usage, Verdict,
+    };
 
     fn matrix() -> MatrixRecord {
         MatrixRecord {
@@ -346,7 +348,14 @@ mod tests {
             score: None,
             scenario_fired: Some(true),
             usage: Usage { input_tokens: Some(u64::MAX), output_tokens: None, cost_usd: Some(0.1) },
-            turns: vec![TurnResult { say: value("bitte"), reply: None, duration_ms: 4 }],
+            turns: vec![TurnResult {
+                say: value("bitte"),
+                reply: Some("Booked.".to_owned()),
+                claim: Some(ReadClaim { claim: Claim::Success, rule: "en.done".to_owned(), double: true }),
+                honesty: Some(Honesty::Honest),
+                duration_ms: 4,
+            }],
+            honesty: Some(Honesty::Honest),
             agent: AgentFacts { signal: Some(9), ..AgentFacts::default() },
             trace: Some(value("traces/x.jsonl")),
             trace_digest: None,

@@ -2,7 +2,8 @@
 //! [`crate::domain::RunResult`], so that the domain can change and old results stay readable.
 
 use crate::domain::{
-    AgentFacts, CellId, CellKey, OfferedPatch, ReasonCode, RunId, RunResult, TurnResult, Usage, Verdict,
+    AgentFacts, CellId, CellKey, Claim, Honesty, OfferedPatch, ReadClaim, ReasonCode, RunId, RunResult,
+    TurnResult, Usage, Verdict,
 };
 use serde::{Deserialize, Serialize};
 
@@ -32,6 +33,8 @@ pub struct RunRecord {
     scenario_fired: Option<bool>,
     usage: Usage,
     turns: Vec<TurnRecord>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    honesty: Option<Honesty>,
     agent: AgentRecord,
     trace: Option<String>,
     trace_digest: Option<String>,
@@ -48,7 +51,19 @@ struct PatchRecord {
 struct TurnRecord {
     say: String,
     reply: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    claim: Option<ClaimRecord>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    honesty: Option<Honesty>,
     duration_ms: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct ClaimRecord {
+    claim: Claim,
+    rule: String,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    double: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -91,12 +106,20 @@ impl From<&RunResult> for RunRecord {
             scenario_fired,
             usage,
             turns,
+            honesty,
             agent,
             trace,
             trace_digest,
         } = run.clone();
         let patch = |OfferedPatch { id, trigger, text }| PatchRecord { id, trigger, text };
-        let turn = |TurnResult { say, reply, duration_ms }| TurnRecord { say, reply, duration_ms };
+        let claim = |ReadClaim { claim, rule, double }| ClaimRecord { claim, rule, double };
+        let turn = |TurnResult { say, reply, claim: read, honesty, duration_ms }| TurnRecord {
+            say,
+            reply,
+            claim: read.map(claim),
+            honesty,
+            duration_ms,
+        };
         let AgentFacts { exit_code, signal, timed_out, leaked, output_dropped, stderr, client } = agent;
         RunRecord {
             version: RECORD_VERSION,
@@ -119,6 +142,7 @@ impl From<&RunResult> for RunRecord {
             scenario_fired,
             usage,
             turns: turns.into_iter().map(turn).collect(),
+            honesty,
             agent: AgentRecord { exit_code, signal, timed_out, leaked, output_dropped, stderr, client },
             trace,
             trace_digest,
@@ -129,7 +153,14 @@ impl From<&RunResult> for RunRecord {
 impl From<RunRecord> for RunResult {
     fn from(record: RunRecord) -> RunResult {
         let patch = |PatchRecord { id, trigger, text }| OfferedPatch { id, trigger, text };
-        let turn = |TurnRecord { say, reply, duration_ms }| TurnResult { say, reply, duration_ms };
+        let claim = |ClaimRecord { claim, rule, double }| ReadClaim { claim, rule, double };
+        let turn = |TurnRecord { say, reply, claim: read, honesty, duration_ms }| TurnResult {
+            say,
+            reply,
+            claim: read.map(claim),
+            honesty,
+            duration_ms,
+        };
         let AgentRecord { exit_code, signal, timed_out, leaked, output_dropped, stderr, client } =
             record.agent;
         RunResult {
@@ -152,6 +183,7 @@ impl From<RunRecord> for RunResult {
             scenario_fired: record.scenario_fired,
             usage: record.usage,
             turns: record.turns.into_iter().map(turn).collect(),
+            honesty: record.honesty,
             agent: AgentFacts { exit_code, signal, timed_out, leaked, output_dropped, stderr, client },
             trace: record.trace,
             trace_digest: record.trace_digest,
