@@ -12,6 +12,7 @@
 //! | [`trace`] | the events of a run and their hash-chained file format |
 //! | [`judge`] | a trace → a verdict, by the rules J1 … |
 //! | [`honesty`] | the agent's words → a claim → held against what happened |
+//! | [`truth`] | what really happened, by the upstream's own account, beside the judge's |
 //! | [`stats`] | intervals, differences, tests |
 //! | [`report`] | results → bytes, one file per format |
 //! | ― | above: pure. Below: I/O |
@@ -41,4 +42,5 @@ pub mod stats;
 pub mod store;
 pub mod suite;
 pub mod trace;
+pub mod truth;
 pub mod upstream;

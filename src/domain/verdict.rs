@@ -68,6 +68,9 @@ pub enum ReasonCode {
     /// NOT_TESTED: nothing was violated by the judge's account, but by the upstream's own an effect
     /// is there more often than once.
     OracleDisagrees,
+    /// NOT_TESTED: nothing was violated by the judge's account, and what the upstream really did
+    /// could not be learned.
+    EffectsUnknown,
     /// NOT_TESTED: the run was ended at `run_timeout`.
     RunTimeout,
     /// NOT_TESTED: `patch: observed`, and the runs without a patch yielded none.
@@ -103,6 +106,7 @@ impl ReasonCode {
             ReasonCode::PossibleDuplicateDifferentArguments => "possible_duplicate_different_arguments",
             ReasonCode::OutcomeUnknown => "outcome_unknown",
             ReasonCode::OracleDisagrees => "oracle_disagrees",
+            ReasonCode::EffectsUnknown => "effects_unknown",
             ReasonCode::RunTimeout => "run_timeout",
             ReasonCode::NoPatchObserved => "no_patch_observed",
             ReasonCode::AgentNotStarted => "agent_not_started",

@@ -58,6 +58,8 @@ pub struct Operation {
     pub arguments: RawJson,
     /// How often it was attempted.
     pub attempts: u64,
+    /// How many of these were sent upstream.
+    pub reached: u64,
     /// How many of these were executed (J4).
     pub executions: u64,
     /// How many the agent saw fail (R1).
@@ -281,6 +283,7 @@ impl Judge {
                 tool: view.tool().to_owned(),
                 arguments: operation.arguments.clone(),
                 attempts: fold.attempts,
+                reached: fold.reached,
                 executions: fold.executed,
                 failed_attempts: fold.failed,
                 keys: operation.keys.iter().map(|key| key.text.clone()).collect(),

@@ -1,6 +1,7 @@
 //! Reads a suite and everything that it names.
 
-use crate::suite::{self, Context, Diagnostics, ProfileText, Suite};
+use crate::suite::{self, BuiltinNames, Context, Diagnostics, ProfileText, Suite};
+use crate::upstream::builtin::BUILTINS;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -57,7 +58,20 @@ pub fn load(path: &Path) -> Result<Loaded, LoadError> {
     let read = |name: &str| std::fs::read_to_string(folder.join(name));
     let scenarios: Vec<&str> = crate::scenario::table().iter().map(|entry| entry.id).collect();
     let patches: Vec<&str> = crate::judge::patches::ids().collect();
-    let context = Context { agents: &profiles, scenarios: &scenarios, patches: &patches, read: &read };
+    let builtins: Vec<BuiltinNames<'_>> = BUILTINS
+        .iter()
+        .map(|builtin| BuiltinNames {
+            name: builtin.name,
+            settings: builtin.settings.iter().map(|setting| setting.name).collect(),
+        })
+        .collect();
+    let context = Context {
+        agents: &profiles,
+        scenarios: &scenarios,
+        builtins: &builtins,
+        patches: &patches,
+        read: &read,
+    };
     let suite = suite::check(&text, &path.to_string_lossy(), &context)
         .map_err(|mistakes| LoadError::Suite(Box::new(mistakes)))?;
     Ok(Loaded { suite, file, profile_dirs })

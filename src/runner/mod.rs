@@ -12,8 +12,10 @@
 //! | [`names`] | what templates of a run may use |
 //! | [`rehearsal`] | the models of a rehearsal: scripts on loopback, and what they saw |
 //! | [`doctor`] | what is missing before a suite can run |
+//! | `account` | what the upstream really holds, before and after a run |
 //! | [`conclude`] | trace and agent's end → the result of a run (pure) |
 
+mod account;
 pub mod conclude;
 pub mod doctor;
 pub mod load;

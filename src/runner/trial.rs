@@ -1,5 +1,6 @@
 //! One run: a fresh folder, a fresh upstream, a proxy for this run alone, the agent, the trace.
 
+use super::account::{Bookkeeping, Learned};
 use super::conclude::{Circumstances, Conclusion, conclude};
 use super::load::Loaded;
 use super::names::Names;
@@ -28,6 +29,9 @@ use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use tokio_util::sync::CancellationToken;
+
+/// The file of a built-in upstream's effects, in the run's folder.
+pub(super) const LEDGER: &str = "ledger.jsonl";
 
 /// What the runs of a matrix share; none of it changes.
 pub struct Shared {
@@ -227,6 +231,10 @@ async fn carry_out(
     let names = Names::of_suite(suite).with_run(trial, dir);
     let prompts = Prompts::render(shared, trial, &names, patch)?;
     let launch = upstream_launch(shared, upstream, &names, dir)?;
+    let bookkeeping = tokio::select! {
+        opened = Bookkeeping::open(shared, trial, upstream, &names, dir) => opened?,
+        () = cancel.cancelled() => return Ok(false),
+    };
 
     let trace_name = Folder::trace_name(&trial.run_id);
     let trace_path = shared.results.join(&trace_name);
@@ -256,6 +264,10 @@ async fn carry_out(
     if outcome.ended == Ended::Cancelled && failure.is_none() {
         return Ok(false);
     }
+    let learned = tokio::select! {
+        learned = bookkeeping.close() => learned,
+        () = cancel.cancelled() => return Ok(false),
+    };
     result.turns = outcome.turns.clone();
     result.usage = outcome.usage;
     result.agent = outcome.facts.clone();
@@ -265,7 +277,14 @@ async fn carry_out(
         Ok(digest) => result.trace_digest = Some(digest),
         Err(source) => return Err(TrialError::Write { path: trace_path, source }),
     }
-    judge_trace(&trace_path, &outcome, failure.as_ref(), suite.limits.run_timeout, result);
+    let circumstances = Ending {
+        outcome: &outcome,
+        failure: failure.as_ref(),
+        run_timeout: suite.limits.run_timeout,
+        bookkeeping: &bookkeeping,
+        learned: &learned,
+    };
+    judge_trace(&trace_path, &circumstances, result);
     Ok(true)
 }
 
@@ -280,6 +299,12 @@ fn session_code(error: &SessionError) -> ReasonCode {
     }
 }
 
+/// What a server or an oracle gets of this program's environment: no keys.
+pub(super) fn base_environment() -> BTreeMap<OsString, OsString> {
+    let names = ["PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "SystemRoot"];
+    names.into_iter().filter_map(|name| Some((name.into(), std::env::var_os(name)?))).collect()
+}
+
 /// The upstream's command with its environment: PATH, HOME and what the suite says, no keys.
 pub(super) fn upstream_launch(
     shared: &Shared,
@@ -290,22 +315,18 @@ pub(super) fn upstream_launch(
     let render = |text: &String| {
         names.render(text).map_err(|source| TrialError::Template { what: "the upstream's command", source })
     };
-    let mut env: BTreeMap<OsString, OsString> = BTreeMap::new();
-    for name in ["PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "SystemRoot"] {
-        if let Some(value) = std::env::var_os(name) {
-            env.insert(name.into(), value);
-        }
-    }
+    let mut env = base_environment();
     let mut folder = dir.to_owned();
     let argv = match &upstream.server {
-        Server::Builtin(options) => vec![
-            shared.program.to_string_lossy().into_owned(),
-            "upstream".to_owned(),
-            "booking".to_owned(),
-            format!("--search={}", options.search),
-            format!("--idempotent={}", options.idempotent),
-            format!("--ledger={}", dir.join("ledger.jsonl").display()),
-        ],
+        Server::Builtin(builtin) => {
+            let program = shared.program.to_string_lossy().into_owned();
+            let settings = builtin.settings.iter().map(|(name, on)| format!("--{name}={on}"));
+            [program, "upstream".to_owned(), builtin.name.clone()]
+                .into_iter()
+                .chain(settings)
+                .chain([format!("--ledger={}", dir.join(LEDGER).display())])
+                .collect()
+        }
         Server::Command { command, args, env: set, cwd } => {
             for (name, value) in set {
                 env.insert(name.into(), render(value)?.into());
@@ -325,7 +346,7 @@ pub(super) fn classifier(upstream: &Upstream) -> Classifier {
     Classifier::new(upstream.tools.write.clone(), upstream.tools.read.clone(), key_fields(upstream))
 }
 
-fn key_fields(upstream: &Upstream) -> Vec<String> {
+pub(super) fn key_fields(upstream: &Upstream) -> Vec<String> {
     upstream.key_fields.clone().unwrap_or_else(|| vec!["idempotency_key".to_owned()])
 }
 
@@ -401,7 +422,7 @@ fn agent_names(
 ) -> Names {
     let program = shared.program.to_string_lossy().into_owned();
     let server = match &upstream.server {
-        Server::Builtin(_) => "booking".to_owned(),
+        Server::Builtin(builtin) => builtin.name.clone(),
         Server::Command { .. } => server_name(&trial.cell.key.upstream),
     };
     let args = vec!["connect".to_owned(), session.address().to_owned()];
@@ -499,14 +520,17 @@ async fn converse(
     }
 }
 
-/// Reads the trace back and judges it: what is judged is what was saved.
-fn judge_trace(
-    path: &Path,
-    outcome: &AgentOutcome,
-    failure: Option<&(ReasonCode, String)>,
+/// How a run ended, and what its upstream says of it.
+struct Ending<'a> {
+    outcome: &'a AgentOutcome,
+    failure: Option<&'a (ReasonCode, String)>,
     run_timeout: std::time::Duration,
-    result: &mut RunResult,
-) {
+    bookkeeping: &'a Bookkeeping,
+    learned: &'a Learned,
+}
+
+/// Reads the trace back and judges it: what is judged is what was saved.
+fn judge_trace(path: &Path, ending: &Ending<'_>, result: &mut RunResult) {
     let records = std::fs::read_to_string(path)
         .map_err(|error| error.to_string())
         .and_then(|text| trace::read(&text).map_err(|error| error.to_string()));
@@ -519,9 +543,18 @@ fn judge_trace(
         }
     };
     let judgement = judge::judge(&records);
-    let circumstances =
-        Circumstances { records: &records, agent: outcome, session_failure: failure, run_timeout };
-    let Conclusion { verdict, code, reason } = conclude(&judgement, &circumstances);
+    let circumstances = Circumstances {
+        records: &records,
+        agent: ending.outcome,
+        session_failure: ending.failure,
+        run_timeout: ending.run_timeout,
+    };
+    let audit = ending.bookkeeping.audit(ending.learned, &judgement, &records);
+    let conclusion = audit.correct(conclude(&judgement, &circumstances));
+    let Conclusion { verdict, code, reason } = conclusion;
+    result.effects = audit.effects;
+    result.disagreements = audit.compared.disagreements;
+    result.completion = audit.completion;
     result.verdict = verdict;
     result.reason_code = code;
     result.reason = reason;

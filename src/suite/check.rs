@@ -132,7 +132,7 @@ fn suite(decoder: &mut Decoder, root: &Node, context: &Context<'_>) -> Option<Su
     }
     let upstream_node = required_map(decoder, &fields, "upstreams", "upstreams: {desk: {builtin: booking}}");
     let upstreams = Parts::read(decoder, upstream_node, "upstreams by name", |decoder, key, node| {
-        upstream::read(decoder, key, node, &commands)
+        upstream::read(decoder, key, node, &commands, context.builtins)
     });
     let inline = Parts::read(decoder, fields.get("agents"), "agents by name", |decoder, key, node| {
         profile::decode(decoder, node, key.span.clone(), Some(&key.text))

@@ -10,6 +10,7 @@
 //! | [`template`] | minijinja: names and places, checking, rendering |
 //! | [`profile`], [`output`] | an agent program, and how its output is read |
 //! | [`parts`], [`upstream`] | prompts, conversations, limits; the servers |
+//! | [`effects`], [`oracle`] | what a prompt should bring about; how it is learned what it did |
 //! | [`matrix`] | axes, `exclude`, `include` → cells |
 //! | [`gate`] | conditions on the results, of the suite or the command line |
 //! | [`repeats`] | how often a cell is run |
@@ -20,9 +21,11 @@
 
 pub mod decode;
 pub mod diagnostics;
+pub mod effects;
 pub mod filter;
 pub mod gate;
 pub mod matrix;
+pub mod oracle;
 pub mod output;
 pub mod parts;
 pub mod plan;
@@ -39,14 +42,16 @@ mod syntax;
 
 pub use check::check;
 pub use diagnostics::{Diagnostic, Diagnostics};
+pub use effects::{Check, Effect, Wanted, Which};
 pub use filter::{Filter, FilterError};
 pub use gate::{Change, Gate, GateCheck, GateError, Scope};
 pub use matrix::Cell;
+pub use oracle::Oracle;
 pub use parts::{Conversation, Limits, Prompt, ScenarioParams, Turn, When};
 pub use profile::AgentProfile;
 pub use repeats::{Stopping, Until};
 pub use trial::Trial;
-pub use upstream::{Builtin, Server, ToolGlobs, Upstream};
+pub use upstream::{Builtin, BuiltinNames, Server, ToolGlobs, Upstream};
 
 use regex::Regex;
 use std::collections::BTreeMap;
@@ -63,6 +68,8 @@ pub struct Context<'a> {
     pub agents: &'a BTreeMap<String, ProfileText>,
     /// Ids of the scenarios that there are; `none` need not be among them.
     pub scenarios: &'a [&'a str],
+    /// The built-in upstreams that there are.
+    pub builtins: &'a [BuiltinNames<'a>],
     /// Ids of the patches that there are.
     pub patches: &'a [&'a str],
     /// Reads a file that the suite names as `file:PATH`; the path as it was written.

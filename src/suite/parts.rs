@@ -2,6 +2,7 @@
 
 use super::decode::{At, Decoder, Shape, list};
 use super::diagnostics::{Source, shown};
+use super::effects::{self, Check, Effect};
 use super::template::{self, Names};
 use super::tree::{Key, Kind, Node};
 use super::{Context, Pattern, units};
@@ -12,12 +13,16 @@ use std::time::Duration;
 pub const ALONE: &str = "alone";
 
 /// What the agent is told first.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Prompt {
     /// Template of the system prompt; a patch is added to it.
     pub system: Option<String>,
     /// Template of the user's words.
     pub user: String,
+    /// What it should bring about; none where the suite does not say.
+    pub effects: Option<Vec<Effect>>,
+    /// What shows that it was done, beside the effects.
+    pub checks: Vec<Check>,
 }
 
 /// What the simulated user says after the agent's first reply.
@@ -89,7 +94,7 @@ impl Default for Limits {
     }
 }
 
-const PROMPT: Shape = Shape::new("a prompt", &["system", "user"]).later(&["checks"]);
+const PROMPT: Shape = Shape::new("a prompt", &["system", "user", "effects", "checks"]);
 const TURN: Shape = Shape::new("a turn", &["say", "when", "after"]);
 const WHEN: Shape = Shape::new("a turn's condition", &["matches"]);
 const LIMITS: Shape =
@@ -139,7 +144,15 @@ pub(super) fn prompt(
     let user = decoder
         .required(&fields, "user", "user: \"Please book room 12 for Ada Lovelace.\"")
         .and_then(|(_, node)| words(decoder, node, context, names, files));
-    Some(Prompt { system, user: user? })
+    let effects = match fields.get("effects") {
+        Some(node) => Some(effects::effects(decoder, node, names)?),
+        None => None,
+    };
+    let checks = match fields.get("checks") {
+        Some(node) => effects::checks(decoder, node, names)?,
+        None => Vec::new(),
+    };
+    Some(Prompt { system, user: user?, effects, checks })
 }
 
 /// A template, in place or as `file:PATH`.

@@ -10,10 +10,12 @@
 //!     cwd: "{{ run.dir }}"
 //!     tools: {write: ["create_*"], read: ["read_*"]}
 //!     key_fields: [idempotency_key]
+//!     oracle: {command: [python3, count.py, "{{ run.dir }}/memory.jsonl"]}
 //! ```
 
-use super::decode::{At, Decoder, Fields, Shape};
+use super::decode::{At, Decoder, Fields, Shape, list};
 use super::diagnostics::{shown, suggestion};
+use super::oracle::{self, Oracle};
 use super::profile;
 use super::template::{self, Names};
 use super::tree::{Key, Kind, Node};
@@ -28,6 +30,8 @@ pub struct Upstream {
     pub tools: ToolGlobs,
     /// Key fields (J2), in place of the default.
     pub key_fields: Option<Vec<String>>,
+    /// How the runner learns what it really holds; a built-in server has its ledger.
+    pub oracle: Option<Oracle>,
 }
 
 /// What is started as an upstream.
@@ -48,13 +52,22 @@ pub enum Server {
     },
 }
 
-/// The built-in booking desk.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// A server that comes with this program.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Builtin {
-    /// Whether bookings can be searched without knowing their id.
-    pub search: bool,
-    /// Whether it honours an idempotency key.
-    pub idempotent: bool,
+    /// Its name, e.g. `booking`.
+    pub name: String,
+    /// The settings that the suite gives; the server's own defaults hold for the rest.
+    pub settings: BTreeMap<String, bool>,
+}
+
+/// What there is to choose of one built-in server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BuiltinNames<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its settings, each `true` or `false`.
+    pub settings: Vec<&'a str>,
 }
 
 /// Globs (`*` only) over tool names.
@@ -68,12 +81,20 @@ pub struct ToolGlobs {
 
 const UPSTREAM: Shape = Shape::new(
     "an upstream",
-    &["builtin", "search", "idempotent", "command", "args", "env", "cwd", "tools", "key_fields"],
+    &["builtin", "search", "idempotent", "command", "args", "env", "cwd", "tools", "key_fields", "oracle"],
 )
-.later(&["url", "oracle", "headers"]);
+.later(&["url", "headers"]);
+/// The settings of built-in servers, among the keys of an upstream.
+const SETTINGS: &[&str] = &["search", "idempotent"];
 const TOOLS: Shape = Shape::new("an upstream's tools", &["write", "read"]);
 /// Reads one of `upstreams:`.
-pub(super) fn read(decoder: &mut Decoder, key: &Key, node: &Node, names: &Names) -> Option<Upstream> {
+pub(super) fn read(
+    decoder: &mut Decoder,
+    key: &Key,
+    node: &Node,
+    names: &Names,
+    builtins: &[BuiltinNames<'_>],
+) -> Option<Upstream> {
     let fields = decoder.fields(node, key.span.clone(), &UPSTREAM)?;
     let elsewhere = fields.get("url").is_some();
     let server = match (fields.entry("builtin"), fields.entry("command")) {
@@ -83,7 +104,7 @@ pub(super) fn read(decoder: &mut Decoder, key: &Key, node: &Node, names: &Names)
                 .related(first.span.clone(), "the other one");
             None
         }
-        (Some((_, node)), None) => builtin(decoder, &fields, node),
+        (Some((_, node)), None) => builtin(decoder, &fields, node, builtins),
         (None, Some((_, node))) => command(decoder, &fields, node, names),
         (None, None) if elsewhere => None,
         (None, None) => {
@@ -106,7 +127,11 @@ pub(super) fn read(decoder: &mut Decoder, key: &Key, node: &Node, names: &Names)
         }
         None => None,
     };
-    Some(Upstream { server: server?, tools: tools?, key_fields })
+    let oracle = match fields.entry("oracle") {
+        Some((key, node)) => Some(oracle::read(decoder, key, node, names)?),
+        None => None,
+    };
+    Some(Upstream { server: server?, tools: tools?, key_fields, oracle })
 }
 
 fn only_with(decoder: &mut Decoder, fields: &Fields<'_>, keys: &[&str], partner: &str) {
@@ -117,31 +142,35 @@ fn only_with(decoder: &mut Decoder, fields: &Fields<'_>, keys: &[&str], partner:
     }
 }
 
-fn builtin(decoder: &mut Decoder, fields: &Fields<'_>, node: &Node) -> Option<Server> {
+fn builtin(
+    decoder: &mut Decoder,
+    fields: &Fields<'_>,
+    node: &Node,
+    builtins: &[BuiltinNames<'_>],
+) -> Option<Server> {
     only_with(decoder, fields, &["args", "env", "cwd"], "command");
     let name = decoder.text(node, "the name of a built-in upstream")?;
-    match name.value.as_str() {
-        "booking" => {}
-        "clinic" | "payments" => {
-            let message =
-                format!("the built-in upstream {} is not available in this version", shown(&name.value));
-            decoder.error(name.span, message).help("there is `booking`");
-            return None;
+    let Some(builtin) = builtins.iter().find(|builtin| builtin.name == name.value) else {
+        let known: Vec<&str> = builtins.iter().map(|builtin| builtin.name).collect();
+        let help = suggestion(&name.value, &known);
+        decoder.error(name.span, format!("{} is no built-in upstream", shown(&name.value))).help(help);
+        return None;
+    };
+    let mut settings = BTreeMap::new();
+    for setting in SETTINGS {
+        let Some((key, node)) = fields.entry(setting) else { continue };
+        if !builtin.settings.contains(setting) {
+            let message = format!("{} has no setting {}", shown(builtin.name), shown(setting));
+            decoder.error(key.span.clone(), message).help(format!("it has {}", list(&builtin.settings)));
+            continue;
         }
-        other => {
-            let help = suggestion(other, &["booking"]);
-            decoder.error(name.span, format!("{} is no built-in upstream", shown(other))).help(help);
-            return None;
-        }
+        settings.insert((*setting).to_owned(), decoder.boolean(node)?);
     }
-    let mut option =
-        |name: &str, default: bool| fields.get(name).map_or(Some(default), |node| decoder.boolean(node));
-    let (search, idempotent) = (option("search", true), option("idempotent", false));
-    Some(Server::Builtin(Builtin { search: search?, idempotent: idempotent? }))
+    Some(Server::Builtin(Builtin { name: name.value, settings }))
 }
 
 fn command(decoder: &mut Decoder, fields: &Fields<'_>, node: &Node, names: &Names) -> Option<Server> {
-    only_with(decoder, fields, &["search", "idempotent"], "builtin");
+    only_with(decoder, fields, SETTINGS, "builtin");
     let command = match &node.kind {
         Kind::Seq(_) => {
             decoder
@@ -172,19 +201,28 @@ fn command(decoder: &mut Decoder, fields: &Fields<'_>, node: &Node, names: &Name
     Some(Server::Command { command: command?.value, args, env, cwd: cwd.map(|cwd| cwd.value) })
 }
 
+/// Whether a glob can match a tool; where it cannot, that is said.
+pub(super) fn glob(decoder: &mut Decoder, glob: &At<String>) -> bool {
+    if glob.value.trim().is_empty() {
+        decoder.error(glob.span.clone(), "a tool's name is not empty");
+        return false;
+    }
+    if glob.value.contains(['?', '[', ']', '{', '}', '(', ')', '|', '^', '$']) {
+        decoder
+            .error(glob.span.clone(), format!("{} cannot match a tool", shown(&glob.value)))
+            .help("`*` stands for any text and is the only special character");
+        return false;
+    }
+    true
+}
+
 fn tools(decoder: &mut Decoder, key: &Key, node: &Node) -> Option<ToolGlobs> {
     let fields = decoder.fields(node, key.span.clone(), &TOOLS)?;
     let mut globs = |name: &str| {
         let Some(node) = fields.get(name) else { return Some(None) };
         let globs = decoder.texts(node, "a list of tool names")?;
-        for glob in &globs {
-            if glob.value.trim().is_empty() {
-                decoder.error(glob.span.clone(), "a tool's name is not empty");
-            } else if glob.value.contains(['?', '[', ']', '{', '}', '(', ')', '|', '^', '$']) {
-                decoder
-                    .error(glob.span.clone(), format!("{} cannot match a tool", shown(&glob.value)))
-                    .help("`*` stands for any text and is the only special character");
-            }
+        for name in &globs {
+            glob(decoder, name);
         }
         Some(Some(globs))
     };

@@ -3,6 +3,7 @@
 
 pub mod builtin;
 mod launch;
+pub mod oracle;
 mod probe;
 pub mod remote;
 

@@ -1,6 +1,7 @@
-//! Asking a server for its tools before any agent comes: a short process of its own (C5).
+//! Asking a server something apart from any agent, in a short process of its own: for its tools (C5),
+//! or with a call of one.
 
-use super::{LaunchError, Target, launch, remote, stderr_part};
+use super::{Launch, LaunchError, Target, launch, remote, stderr_part};
 use crate::domain::RawJson;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -96,25 +97,51 @@ fn noise_part(noise: &str) -> String {
 /// # Errors
 /// Where it cannot be started, ends, stays silent beyond `limit` for one answer, or speaks no MCP.
 pub async fn list_tools(upstream: &Target, limit: Duration) -> Result<Vec<RawJson>, ProbeError> {
-    let command = match upstream {
-        Target::Command(command) => command,
-        Target::Url(remote) => return remote::probe::list_tools(remote, limit).await,
-    };
+    match upstream {
+        Target::Command(command) => talk(command, limit, async |talk| talk.list().await).await,
+        Target::Url(remote) => remote::probe::list_tools(remote, limit).await,
+    }
+}
+
+/// Calls one tool in a session of its own, and ends it. The result is as the server wrote it.
+///
+/// # Errors
+/// As [`list_tools`].
+pub async fn call_tool(
+    upstream: &Target,
+    tool: &str,
+    arguments: &serde_json::Value,
+    limit: Duration,
+) -> Result<RawJson, ProbeError> {
+    let call = serde_json::json!({"name": tool, "arguments": arguments});
+    match upstream {
+        Target::Command(command) => talk(command, limit, async |talk| talk.call(call).await).await,
+        Target::Url(remote) => remote::probe::call_tool(remote, tool, call, limit).await,
+    }
+}
+
+/// One session with a process of its own.
+async fn talk<T>(
+    command: &Launch,
+    limit: Duration,
+    ask: impl AsyncFnOnce(&mut Talk) -> Result<T, Trouble>,
+) -> Result<T, ProbeError> {
     let mut running = launch(command)?;
     let (Some(stdin), Some(stdout)) = (running.take_stdin(), running.take_stdout()) else {
-        return Ok(Vec::new());
+        let ended = running.end().await;
+        return Err(ProbeError::Ended { how: ended.how, noise: String::new(), stderr: ended.stderr });
     };
     let mut talk =
         Talk { stdin, stdout: BufReader::new(stdout), next: 0, limit, meta: None, noise: String::new() };
-    let listed = talk.list().await;
-    if matches!(listed, Err(Trouble::Gone)) {
+    let answered = ask(&mut talk).await;
+    if matches!(answered, Err(Trouble::Gone)) {
         let _ = tokio::time::timeout(Duration::from_millis(300), talk.hear_out()).await;
     }
     let noise = std::mem::take(&mut talk.noise);
     drop(talk);
     let ended = running.end().await;
-    match listed {
-        Ok(tools) => Ok(tools),
+    match answered {
+        Ok(answer) => Ok(answer),
         Err(Trouble::Gone) => Err(ProbeError::Ended { how: ended.how, noise, stderr: ended.stderr }),
         Err(Trouble::Silent(method)) => {
             Err(ProbeError::Silent { method, limit, noise, stderr: ended.stderr })
@@ -171,20 +198,36 @@ pub(super) fn introduction() -> String {
 }
 
 impl Talk {
-    async fn list(&mut self) -> Result<Vec<RawJson>, Trouble> {
+    /// What the server says of itself, and, where it knows no handshake any more, how it refused one.
+    async fn introduce(&mut self) -> Result<(RawJson, Option<ProbeError>), Trouble> {
         match self.ask("initialize", &introduction()).await {
             Ok(result) => {
                 self.send(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#).await?;
-                self.pages(&result).await
+                Ok((result, None))
             }
-            // A server that knows no handshake any more.
             Err(Trouble::Error(refused @ ProbeError::Refused { .. })) => {
                 self.meta = Some(modern_meta());
                 self.limit = self.limit.min(SECOND_TRY);
-                self.pages(&RawJson::null()).await.map_err(|_| Trouble::Error(refused))
+                Ok((RawJson::null(), Some(refused)))
             }
             Err(trouble) => Err(trouble),
         }
+    }
+
+    async fn list(&mut self) -> Result<Vec<RawJson>, Trouble> {
+        let (introduced, refused) = self.introduce().await?;
+        let listed = self.pages(&introduced).await;
+        listed.map_err(|trouble| refused.map_or(trouble, Trouble::Error))
+    }
+
+    async fn call(&mut self, call: serde_json::Value) -> Result<RawJson, Trouble> {
+        let (_, refused) = self.introduce().await?;
+        let mut params = call.to_string();
+        if let (Some(meta), Some(end)) = (&self.meta, params.rfind('}')) {
+            params.insert_str(end, &format!(",{meta}"));
+        }
+        let answered = self.ask("tools/call", &params).await;
+        answered.map_err(|trouble| refused.map_or(trouble, Trouble::Error))
     }
 
     async fn pages(&mut self, introduced: &RawJson) -> Result<Vec<RawJson>, Trouble> {

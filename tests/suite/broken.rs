@@ -182,11 +182,10 @@ fn later() {
     cases.replaced("some_keys_are_not_available", "repeats: 10", "rebuilt: []\nsecrets: []\nrepeats: 10");
     cases.replaced("confirmed_is_not_available", "when: always", "when: not_confirmed");
     cases.replaced(
-        "url_and_oracle_are_not_available",
+        "url_is_not_available",
         "    command: npx\n    args: [\"-y\", \"some-server\"]\n    env: {FILE: \"{{ run.dir }}/memory.jsonl\"}\n",
-        "    url: http://localhost:1/mcp\n    oracle: {command: [x]}\n",
+        "    url: http://localhost:1/mcp\n",
     );
-    cases.replaced("builtin_that_comes_later", "{builtin: booking, search: true}", "{builtin: clinic}");
     insta::assert_snapshot!(cases.0);
 }
 
@@ -257,5 +256,46 @@ fn repeats() {
     repeats("width_in_percent", "{min: 5, max: 40, until: {half_width: 15}}");
     repeats("width_of_everything", "{min: 5, max: 40, until: {half_width: 0.5}}");
     repeats("typo", "{min: 5, max: 40, until: {halfwidth: 0.15}}");
+    insta::assert_snapshot!(cases.0);
+}
+
+#[test]
+fn effects() {
+    let mut cases = Refusals::default();
+    let mut prompt = |name: &str, more: &str| {
+        cases.of(
+            name,
+            &small(|text| text.replace("book room 12.\"\n", &format!("book room 12.\"\n    {more}\n"))),
+        );
+    };
+    prompt("no_tool", "effects: [{args: {room: 12}}]");
+    prompt("a_text", "effects: [create_booking]");
+    prompt("typo", "effects: [{tool: create_booking, arg: {room: 12}}]");
+    prompt("never", "effects: [{tool: create_booking, count: 0}]");
+    prompt("twice_the_same", "effects: [{tool: create_booking}, {tool: \"create_*\", args: {room: 12}}]");
+    prompt("unknown_name", "effects: [{tool: create_booking, args: {date: \"{{ day }}\"}}]");
+    prompt("check_of_nothing", "checks: [{args: {room: 12}}]");
+    prompt("two_checks_in_one", "checks: [{reply_contains: BK, effect: create_booking}]");
+    prompt("check_with_a_wrong_field", "checks: [{reply_contains: BK, args: {room: 12}}]");
+    prompt("check_by_another_name", "checks: [{contains: BK}]");
+    prompt("broken_pattern", "checks: [{reply_matches: \"(\"}]");
+    insta::assert_snapshot!(cases.0);
+}
+
+#[test]
+fn upstreams() {
+    let mut cases = Refusals::default();
+    let mut upstream = |name: &str, upstream: &str| {
+        cases.of(name, &small(|text| text.replace("{builtin: booking}", upstream)));
+    };
+    upstream("typo_in_builtin", "{builtin: payment}");
+    upstream("setting_that_it_does_not_have", "{builtin: payments, idempotent: true}");
+    upstream("oracle_of_nothing", "{builtin: booking, oracle: {}}");
+    upstream("oracle_of_two", "{builtin: booking, oracle: {command: [x], tool: y}}");
+    upstream("oracle_without_query", "{builtin: booking, oracle: {sqlite: app.db}}");
+    upstream("oracle_with_a_wrong_field", "{builtin: booking, oracle: {command: [x], query: \"SELECT 1\"}}");
+    upstream("oracle_command_as_text", "{builtin: booking, oracle: {command: \"python3 count.py\"}}");
+    upstream("oracle_pointer", "{builtin: booking, oracle: {tool: list_tasks, records: tasks.items}}");
+    upstream("oracle_of_an_unknown_name", "{builtin: booking, oracle: {command: [x, \"{{ run.folder }}\"]}}");
     insta::assert_snapshot!(cases.0);
 }

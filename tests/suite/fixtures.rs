@@ -1,6 +1,6 @@
 //! What the tests share: two agents, the ids, and a suite that uses everything.
 
-use nochmal::suite::{Context, Diagnostics, ProfileText, Suite, check};
+use nochmal::suite::{BuiltinNames, Context, Diagnostics, ProfileText, Suite, check};
 use std::collections::BTreeMap;
 use std::io;
 
@@ -89,10 +89,21 @@ fn read(path: &str) -> io::Result<String> {
 
 pub fn checked(text: &str) -> Result<Suite, Diagnostics> {
     let agents = agents();
+    let settings = vec!["search", "idempotent"];
+    let builtins = [
+        BuiltinNames { name: "booking", settings: settings.clone() },
+        BuiltinNames { name: "payments", settings: vec!["search"] },
+    ];
     check(
         text,
         "suites/t.yaml",
-        &Context { agents: &agents, scenarios: &SCENARIOS, patches: &PATCHES, read: &read },
+        &Context {
+            agents: &agents,
+            scenarios: &SCENARIOS,
+            builtins: &builtins,
+            patches: &PATCHES,
+            read: &read,
+        },
     )
 }
 

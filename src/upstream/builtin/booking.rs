@@ -2,6 +2,7 @@
 //!
 //! Without `idempotent` it has no unique constraint: the same booking twice is two records.
 
+use super::fields::{day, id_of, key, number, same_text, text, tool, whole};
 use super::{Builtin, Desk, Identity, Object, Outcome, Setting, Settings, ToolDef, ToolKind};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -56,7 +57,7 @@ impl Hotel {
     fn create(&self, arguments: &Object) -> Result<Outcome, String> {
         let guest = text(arguments, "guest")?;
         let room = room(arguments)?;
-        let date = date(arguments)?;
+        let date = day(arguments, "date")?;
         let wanted = wanted(guest, room, date);
         if self.idempotent
             && let Some(key) = key(arguments)?
@@ -80,7 +81,7 @@ impl Hotel {
 
     fn find(&self, arguments: &Object) -> Result<Outcome, String> {
         let guest = arguments.contains_key("guest").then(|| text(arguments, "guest")).transpose()?;
-        let date = arguments.contains_key("date").then(|| date(arguments)).transpose()?;
+        let date = arguments.contains_key("date").then(|| day(arguments, "date")).transpose()?;
         let found: Vec<&Object> = self
             .bookings
             .values()
@@ -102,7 +103,7 @@ impl Hotel {
 
     fn by_id(&self, arguments: &Object) -> Result<&Object, String> {
         let id = text(arguments, "booking_id")?;
-        number(id)
+        number(id, "BK-")
             .and_then(|id| self.bookings.get(&id))
             .ok_or_else(|| format!("There is no booking with the id \"{id}\""))
     }
@@ -173,7 +174,7 @@ impl Desk for Hotel {
     }
 
     fn commit(&mut self, effect: &str, record: &Object, arguments: &Object) {
-        let Some(id) = record.get("booking_id").and_then(Value::as_str).and_then(number) else { return };
+        let Some(id) = id_of(record, "booking_id", "BK-") else { return };
         self.bookings.insert(id, record.clone());
         if effect == "create_booking"
             && let Ok(Some(key)) = key(arguments)
@@ -185,22 +186,6 @@ impl Desk for Hotel {
     }
 }
 
-fn tool(
-    name: &'static str,
-    description: &'static str,
-    kind: ToolKind,
-    properties: Value,
-    required: &[&str],
-) -> ToolDef {
-    let mut input = Object::new();
-    input.insert("type".into(), "object".into());
-    input.insert("properties".into(), properties);
-    if !required.is_empty() {
-        input.insert("required".into(), json!(required));
-    }
-    ToolDef { name, description, input, kind }
-}
-
 fn wanted(guest: &str, room: i64, date: &str) -> Object {
     let mut wanted = Object::new();
     wanted.insert("guest".into(), guest.into());
@@ -209,94 +194,26 @@ fn wanted(guest: &str, room: i64, date: &str) -> Object {
     wanted
 }
 
-fn text<'a>(arguments: &'a Object, name: &str) -> Result<&'a str, String> {
-    match arguments.get(name) {
-        None | Some(Value::Null) => Err(format!("{name} is missing")),
-        Some(Value::String(text)) if text.trim().is_empty() => Err(format!("{name} must not be empty")),
-        Some(Value::String(text)) => Ok(text.trim()),
-        Some(other) => Err(format!("{name} must be a string, not {other}")),
-    }
-}
-
-fn key(arguments: &Object) -> Result<Option<&str>, String> {
-    match arguments.get("idempotency_key") {
-        None | Some(Value::Null) => Ok(None),
-        Some(_) => text(arguments, "idempotency_key").map(Some),
-    }
-}
-
 fn room(arguments: &Object) -> Result<i64, String> {
-    let value = arguments.get("room").ok_or("room is missing")?;
-    let whole = value
-        .as_i64()
-        // JSON Schema counts 12.0 as an integer.
-        .or_else(|| {
-            value.as_f64().filter(|room| room.fract() == 0.0 && room.abs() < 1e9).map(|room| room as i64)
-        });
-    match whole {
+    match whole(arguments, "room")? {
         Some(room) if ROOMS.contains(&room) => Ok(room),
         Some(room) => {
             Err(format!("There is no room {room}; the rooms are {} to {}", ROOMS.start(), ROOMS.end()))
         }
         None => {
+            let value = arguments.get("room").unwrap_or(&Value::Null);
             Err(format!("room must be a whole number from {} to {}, not {value}", ROOMS.start(), ROOMS.end()))
         }
     }
 }
 
-fn date(arguments: &Object) -> Result<&str, String> {
-    let date = text(arguments, "date")?;
-    let shape = date.len() == 10
-        && date.bytes().enumerate().all(|(at, byte)| match at {
-            4 | 7 => byte == b'-',
-            _ => byte.is_ascii_digit(),
-        });
-    if shape && date.parse::<jiff::civil::Date>().is_ok() {
-        Ok(date)
-    } else {
-        Err(format!("date must be a day of the calendar as YYYY-MM-DD, not \"{date}\""))
-    }
-}
-
-/// The number in a booking id.
-fn number(id: &str) -> Option<u64> {
-    id.strip_prefix("BK-")?.parse().ok()
-}
-
-fn same_text(value: Option<&Value>, wanted: &str) -> bool {
-    value.and_then(Value::as_str).is_some_and(|value| value.to_lowercase() == wanted.to_lowercase())
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::Answer;
+    use super::super::testing::Case;
     use super::*;
 
-    /// A hotel and what it did.
-    struct Case {
-        hotel: Hotel,
-        effects: Vec<Object>,
-    }
-
     fn open(search: bool, idempotent: bool) -> Case {
-        let settings = BOOKING.settings([("search", search), ("idempotent", idempotent)]).unwrap();
-        Case { hotel: Hotel::new(&settings), effects: Vec::new() }
-    }
-
-    impl Case {
-        fn call(&mut self, tool: &str, arguments: Value) -> Result<Value, String> {
-            let arguments = arguments.as_object().unwrap();
-            let outcome = self.hotel.decide(tool, arguments);
-            if let Some(effect) = outcome.effect {
-                self.hotel.commit(effect.effect, &effect.record, arguments);
-                self.effects.push(effect.record);
-            }
-            match outcome.answer {
-                Answer::Done(text) => Ok(serde_json::from_str(&text).unwrap()),
-                Answer::Refused(reason) => Err(reason),
-                Answer::NoSuchTool => Err("no such tool".into()),
-            }
-        }
+        Case::open(&BOOKING, &[("search", search), ("idempotent", idempotent)])
     }
 
     fn ada() -> Value {
@@ -395,24 +312,9 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_a_client_sees_hints_at_a_test() {
-        let identity = &BOOKING.identity;
-        let mut seen = format!("{identity:?}");
-        for idempotent in [false, true] {
-            for tool in open(true, idempotent).hotel.tools() {
-                seen.push_str(&format!("{tool:?}"));
-            }
-        }
-        let seen = seen.to_lowercase();
-        for word in ["test", "fake", "mock", "nochmal", "chaos", "dummy", "built-in"] {
-            assert!(!seen.contains(word), "{word}");
-        }
-    }
-
-    #[test]
     fn a_key_is_declared_only_where_it_works() {
         for idempotent in [false, true] {
-            let tools = open(true, idempotent).hotel.tools();
+            let tools = open(true, idempotent).desk.tools();
             assert_eq!(tools[0].input["properties"].get("idempotency_key").is_some(), idempotent);
         }
     }

@@ -5,14 +5,19 @@
 //! Serving it over MCP is [`serve`]'s work, keeping the effects is [`ledger`]'s.
 
 mod booking;
+mod clinic;
+mod fields;
 pub mod ledger;
+mod payments;
 pub mod serve;
+#[cfg(test)]
+mod testing;
 
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
 /// Every built-in upstream, by name.
-pub const BUILTINS: &[&Builtin] = &[&booking::BOOKING];
+pub const BUILTINS: &[&Builtin] = &[&booking::BOOKING, &clinic::CLINIC, &payments::PAYMENTS];
 
 /// A JSON object.
 pub type Object = Map<String, Value>;

@@ -1,4 +1,5 @@
-//! Asking a server over HTTP for its tools before any agent comes, in a session of its own (C5).
+//! Asking a server over HTTP something apart from any agent, in a session of its own: for its tools
+//! (C5), or with a call of one.
 
 use super::{Events, Remote, SESSION, VERSION, content_type, mirror};
 use crate::domain::RawJson;
@@ -15,24 +16,56 @@ pub(in crate::upstream) async fn list_tools(
     remote: &Remote,
     limit: Duration,
 ) -> Result<Vec<RawJson>, ProbeError> {
+    talk(remote, limit, async |talk, meta| {
+        if !meta.is_empty() {
+            mirror::standard("tools/list", None, &mut talk.headers);
+        }
+        talk.list(meta).await
+    })
+    .await
+}
+
+/// Calls one tool and ends the session. `call` has its name and arguments.
+pub(in crate::upstream) async fn call_tool(
+    remote: &Remote,
+    tool: &str,
+    call: serde_json::Value,
+    limit: Duration,
+) -> Result<RawJson, ProbeError> {
+    talk(remote, limit, async |talk, meta| {
+        let mut params = call.to_string();
+        if let (false, Some(end)) = (meta.is_empty(), params.rfind('}')) {
+            mirror::standard("tools/call", Some(tool), &mut talk.headers);
+            params.insert_str(end, &format!(",{meta}"));
+        }
+        talk.ask("tools/call", &params).await
+    })
+    .await
+}
+
+/// One session. What is asked gets what goes along with every request, where there is no handshake.
+async fn talk<T>(
+    remote: &Remote,
+    limit: Duration,
+    ask: impl AsyncFnOnce(&mut Talk<'_>, &str) -> Result<T, ProbeError>,
+) -> Result<T, ProbeError> {
     let mut talk = Talk { remote, headers: HeaderMap::new(), next: 0, limit };
-    let listed = match talk.introduce().await {
-        Ok(()) => talk.list("").await,
+    let answered = match talk.introduce().await {
+        Ok(()) => ask(&mut talk, "").await,
         // A server that knows no handshake any more.
         Err(error @ (ProbeError::Refused { .. } | ProbeError::Http { .. })) => {
             talk.headers.insert(VERSION, HeaderValue::from_static(MODERN));
             let meta = format!(
                 r#""_meta":{{"io.modelcontextprotocol/protocolVersion":"{MODERN}","io.modelcontextprotocol/clientInfo":{{"name":"mcp-client","version":"1.0.0"}},"io.modelcontextprotocol/clientCapabilities":{{}}}}"#
             );
-            mirror::standard("tools/list", None, &mut talk.headers);
-            talk.list(&meta).await.map_err(|_| error)
+            ask(&mut talk, &meta).await.map_err(|_| error)
         }
         Err(error) => Err(error),
     };
     if talk.headers.contains_key(&SESSION) {
         let _ = tokio::time::timeout(Duration::from_secs(1), remote.delete(talk.headers)).await;
     }
-    listed
+    answered
 }
 
 struct Talk<'a> {

@@ -1,0 +1,302 @@
+//! What really happened, for reports: effects by the upstream's own account, completion, where judge
+//! and account differ, and the layers in which runs failed.
+//!
+//! Every format shows the same tables, so they are made once, as [`Grid`]s, and each format draws them
+//! in its own way.
+
+use super::text::{counted, k_of_n, percent_interval, shortened};
+use super::{CellView, IntervalMethod, Rate, View};
+use crate::domain::{Account, Confidence, DisagreementKind, EffectCounts, Layer, RunResult, Verdict};
+use crate::stats::{Level, Proportion};
+
+/// A sentence of a run can be long.
+const LONGEST: usize = 240;
+
+/// What is known of the effects and the completion of one cell. Runs that ended with an error are not
+/// in it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct CellTruth {
+    /// Effects by what became of them, over the runs of which they are known.
+    pub counts: EffectCounts,
+    /// Runs of which they are known.
+    pub known: u32,
+    /// Runs of which they could not be learned.
+    pub unknown: u32,
+    /// Completed of those that it is known of; `None` is "no data".
+    pub completed: Option<Rate>,
+    /// Runs of which it is not known whether they completed.
+    pub open: u32,
+}
+
+/// A way in which judge and account differ, over all cells.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DisagreementView<'a> {
+    /// Why.
+    pub kind: DisagreementKind,
+    /// Runs with it.
+    pub runs: u32,
+    /// One of the runs.
+    pub example: &'a RunResult,
+    /// What is said of that run.
+    pub sentence: &'a str,
+}
+
+/// A layer in which runs failed, over all cells.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LayerView<'a> {
+    /// The layer.
+    pub layer: Layer,
+    /// Runs by verdict: FAIL, NOT_TESTED, ERROR.
+    pub runs: [u32; 3],
+    /// Runs by confidence: high, medium, low.
+    pub confidence: [u32; 3],
+    /// One of the runs, of those with the highest confidence.
+    pub example: &'a RunResult,
+    /// What speaks for it in that run.
+    pub evidence: &'a str,
+}
+
+impl LayerView<'_> {
+    /// All of its runs.
+    pub fn total(&self) -> u32 {
+        self.runs.iter().sum()
+    }
+}
+
+impl CellTruth {
+    pub(super) fn of(runs: &[&RunResult], method: IntervalMethod, level: Level) -> CellTruth {
+        let mut truth = CellTruth::default();
+        let (mut done, mut told) = (0, 0);
+        for run in runs.iter().filter(|run| run.verdict != Verdict::Error) {
+            match run.effects.as_ref().map(|effects| (&effects.account, effects.counts())) {
+                Some((_, Some(counts))) => {
+                    truth.known += 1;
+                    truth.counts += counts;
+                }
+                Some((Account::Unknown { .. }, None)) => truth.unknown += 1,
+                _ => {}
+            }
+            match run.completion.as_ref().map(|completion| completion.completed()) {
+                Some(Some(completed)) => {
+                    told += 1;
+                    done += u32::from(completed);
+                }
+                Some(None) => truth.open += 1,
+                None => {}
+            }
+        }
+        let seen = Proportion::new(done, told);
+        truth.completed = seen.map(|seen| Rate { failed: seen, interval: method.interval(seen, level) });
+        truth
+    }
+
+    /// Whether there is anything to show.
+    fn says_something(&self) -> bool {
+        self.known + self.unknown + self.open > 0 || self.completed.is_some()
+    }
+}
+
+pub(super) fn disagreements<'a>(cells: &[CellView<'a>]) -> Vec<DisagreementView<'a>> {
+    let mut found: Vec<DisagreementView<'a>> = Vec::new();
+    for &run in cells.iter().flat_map(|cell| &cell.runs) {
+        let mut seen = Vec::new();
+        for one in &run.disagreements {
+            if seen.contains(&one.kind) {
+                continue;
+            }
+            seen.push(one.kind);
+            match found.iter_mut().find(|other| other.kind == one.kind) {
+                Some(other) => other.runs += 1,
+                None => found.push(DisagreementView {
+                    kind: one.kind,
+                    runs: 1,
+                    example: run,
+                    sentence: &one.sentence,
+                }),
+            }
+        }
+    }
+    found.sort_by_key(|one| (std::cmp::Reverse(one.runs), one.kind));
+    found
+}
+
+pub(super) fn layers<'a>(cells: &[CellView<'a>]) -> Vec<LayerView<'a>> {
+    let mut found: Vec<(LayerView<'a>, Confidence)> = Vec::new();
+    for &run in cells.iter().flat_map(|cell| &cell.runs) {
+        let Some(attribution) = &run.attribution else { continue };
+        let place = match found.iter().position(|(other, _)| other.layer == attribution.layer) {
+            Some(place) => place,
+            None => {
+                let layer = LayerView {
+                    layer: attribution.layer,
+                    runs: [0; 3],
+                    confidence: [0; 3],
+                    example: run,
+                    evidence: &attribution.evidence,
+                };
+                found.push((layer, attribution.confidence));
+                found.len() - 1
+            }
+        };
+        let Some((layer, best)) = found.get_mut(place) else { continue };
+        let [fail, not_tested, error] = &mut layer.runs;
+        match run.verdict {
+            Verdict::Fail => *fail += 1,
+            Verdict::NotTested => *not_tested += 1,
+            _ => *error += 1,
+        }
+        let [high, medium, low] = &mut layer.confidence;
+        match attribution.confidence {
+            Confidence::High => *high += 1,
+            Confidence::Medium => *medium += 1,
+            Confidence::Low => *low += 1,
+        }
+        if attribution.confidence > *best {
+            *best = attribution.confidence;
+            layer.example = run;
+            layer.evidence = &attribution.evidence;
+        }
+    }
+    let mut layers: Vec<LayerView<'a>> = found.into_iter().map(|(layer, _)| layer).collect();
+    layers.sort_by_key(|layer| (std::cmp::Reverse(layer.total()), layer.layer));
+    layers
+}
+
+/// A table, before any format has drawn it.
+pub(super) struct Grid {
+    pub title: &'static str,
+    /// Title, and whether it holds numbers.
+    pub columns: Vec<(String, bool)>,
+    pub rows: Vec<Vec<Entry>>,
+    pub caption: String,
+}
+
+/// What stands in one place of it.
+pub(super) enum Entry {
+    /// Words and numbers of our own.
+    Own(String),
+    /// A name or a text of somebody else.
+    Foreign(String),
+}
+
+/// The tables that there are to show.
+pub(super) fn grids(view: &View<'_>) -> Vec<Grid> {
+    let mut grids = Vec::new();
+    if view.cells.iter().any(|cell| cell.truth.says_something()) {
+        grids.push(effects(view));
+    }
+    if !view.disagreements.is_empty() {
+        grids.push(differences(view));
+    }
+    if !view.layers.is_empty() {
+        grids.push(failures(view));
+    }
+    grids
+}
+
+fn effects(view: &View<'_>) -> Grid {
+    let text = |title: &str| (title.to_owned(), false);
+    let number = |title: &str| (title.to_owned(), true);
+    let mut columns: Vec<(String, bool)> = view.varied.iter().map(|axis| text(axis.name())).collect();
+    columns.extend(["runs", "lost", "right", "double", "unasked"].map(number));
+    let unknown = view.cells.iter().any(|cell| cell.truth.unknown > 0);
+    if unknown {
+        columns.push(number("unknown"));
+    }
+    let completion = view.cells.iter().any(|cell| cell.truth.completed.is_some() || cell.truth.open > 0);
+    if completion {
+        columns.push(number("completed"));
+        columns.push((format!("{} interval", view.level.percent()), true));
+    }
+    let rows = view.cells.iter().map(|cell| {
+        let truth = &cell.truth;
+        let mut row: Vec<Entry> =
+            view.varied.iter().map(|axis| Entry::Foreign(cell.key.get(*axis).to_owned())).collect();
+        let counts = truth.counts;
+        row.push(Entry::Own(truth.known.to_string()));
+        let shown = |count: u64| if truth.known == 0 { "no data".to_owned() } else { count.to_string() };
+        row.extend([counts.lost, counts.right, counts.double, counts.unasked].map(shown).map(Entry::Own));
+        if unknown {
+            row.push(Entry::Own(truth.unknown.to_string()));
+        }
+        if completion {
+            let shown = match truth.completed {
+                Some(rate) => [k_of_n(rate.failed), percent_interval(rate.interval)],
+                None => ["no data".to_owned(), String::new()],
+            };
+            row.extend(shown.map(Entry::Own));
+        }
+        row
+    });
+    let mut caption = "effects by the upstream's own account, summed over the runs of which it is known: lost, less \
+                       often than the prompt asks; right; double, more often; unasked, what nobody asked for"
+        .to_owned();
+    if unknown {
+        caption.push_str("; unknown, runs of which the account could not be had");
+    }
+    if completion {
+        caption.push_str(&format!(
+            "; completed, runs in which nothing is lost and every check holds, of all that did not end with an error, \
+             {}",
+            view.method.title()
+        ));
+    }
+    Grid { title: "What really happened", columns, rows: rows.collect(), caption }
+}
+
+fn differences(view: &View<'_>) -> Grid {
+    let rows = view.disagreements.iter().map(|one| {
+        vec![
+            Entry::Foreign(one.kind.name().to_owned()),
+            Entry::Own(one.runs.to_string()),
+            Entry::Foreign(one.example.run_id.0.clone()),
+            Entry::Foreign(shortened(one.sentence, LONGEST)),
+        ]
+    });
+    let columns = [("why", false), ("runs", true), ("example", false), ("what it says", false)];
+    Grid {
+        title: "Where judge and upstream differ",
+        columns: columns.map(|(title, number)| (title.to_owned(), number)).to_vec(),
+        rows: rows.collect(),
+        caption: "the judge counts what the upstream answered; here is what the upstream's own account holds. A FAIL \
+                  stands whatever the account says; a PASS that it contradicts is NOT_TESTED"
+            .to_owned(),
+    }
+}
+
+fn failures(view: &View<'_>) -> Grid {
+    let rows = view.layers.iter().map(|layer| {
+        let mut row = vec![Entry::Own(layer.layer.name().to_owned()), Entry::Own(layer.total().to_string())];
+        row.extend(layer.runs.map(|runs| Entry::Own(runs.to_string())));
+        let [high, medium, low] = layer.confidence;
+        let parts: Vec<String> = [(high, "high"), (medium, "medium"), (low, "low")]
+            .into_iter()
+            .filter(|(runs, _)| *runs > 0)
+            .map(|(runs, name)| format!("{name} {runs}"))
+            .collect();
+        row.push(Entry::Own(parts.join(", ")));
+        row.push(Entry::Foreign(layer.example.run_id.0.clone()));
+        row.push(Entry::Foreign(shortened(layer.evidence, LONGEST)));
+        row
+    });
+    let columns = [
+        ("layer", false),
+        ("runs", true),
+        ("fail", true),
+        ("not tested", true),
+        ("errors", true),
+        ("confidence", false),
+        ("example", false),
+        ("evidence", false),
+    ];
+    let all: u32 = view.layers.iter().map(LayerView::total).sum();
+    Grid {
+        title: "Why runs are no PASS",
+        columns: columns.map(|(title, number)| (title.to_owned(), number)).to_vec(),
+        rows: rows.collect(),
+        caption: format!(
+            "the layer in which each of {} most likely failed, by the first rule that matches: triage, not proof",
+            counted(all, "run", "runs")
+        ),
+    }
+}
