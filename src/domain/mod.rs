@@ -15,7 +15,7 @@ mod usage;
 mod verdict;
 
 pub use axis::{Axis, CellKey};
-pub use digest::{digest, digest_all, hex};
+pub use digest::{digest, digest_all, digest_bytes, hex};
 pub use ids::{CallId, CellId, ConnectionId, RunId};
 pub use raw_json::RawJson;
 pub use result::{AgentFacts, OfferedPatch, RunResult, TurnResult};
