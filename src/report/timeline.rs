@@ -412,9 +412,14 @@ mod tests {
             scenario_fired: None,
             usage: crate::domain::Usage::default(),
             turns: Vec::new(),
+            honesty: None,
             agent: crate::domain::AgentFacts::default(),
             trace: None,
             trace_digest: None,
+            effects: None,
+            disagreements: Vec::new(),
+            completion: None,
+            attribution: None,
         }
     }
 

@@ -190,9 +190,14 @@ fn blank(trial: &Trial, started_at: String) -> RunResult {
         scenario_fired: None,
         usage: Usage::default(),
         turns: Vec::new(),
+        honesty: None,
         agent: AgentFacts::default(),
         trace: None,
         trace_digest: None,
+        effects: None,
+        disagreements: Vec::new(),
+        completion: None,
+        attribution: None,
     }
 }
 

@@ -6,6 +6,7 @@ mod matrix;
 mod plan;
 mod record;
 mod traces;
+mod truth;
 
 pub use folder::{Folder, StoreError, read_matrix, read_plan, read_runs, write_file};
 pub use matrix::MatrixRecord;
