@@ -165,6 +165,10 @@ fn named<'a>(
             (Some((provider, _)), Some(model)) => (provider, without(provider, model)),
             (None, None) => return Err(ProviderError::NoModel),
         },
+        // Whoever writes `naive` means the script, and has to say so.
+        (None, Some(model)) if Script::parse(model).is_ok() && !model.contains(':') => {
+            return Err(ProviderError::NoModel);
+        }
         (None, Some(model)) => match model.split_once(':') {
             Some((provider, model)) if find(provider).is_some() => (provider, model),
             // Models have colons in their names, too, and `llama3:8b` is no slip.
@@ -184,9 +188,7 @@ fn named<'a>(
 /// A model's name without the provider before it, and whether that one does without a key.
 pub fn apart(model: &str) -> (&str, bool) {
     match model.split_once(':') {
-        Some((provider, name)) if find(provider).is_some() => {
-            (name, matches!(provider, "ollama" | "script"))
-        }
+        Some((provider, name)) if find(provider).is_some() => (name, matches!(provider, "ollama" | "script")),
         _ => (model, false),
     }
 }
@@ -239,7 +241,9 @@ mod tests {
         ] {
             assert_eq!(open_with(provider, model, &[]).unwrap(), random, "{provider:?} {model:?}");
         }
-        for (provider, model) in [(None, None), (Some("script"), None), (None, Some("ollama:"))] {
+        for (provider, model) in
+            [(None, None), (Some("script"), None), (None, Some("ollama:")), (None, Some("careful"))]
+        {
             assert!(open_with(provider, model, &[]).unwrap_err().contains("--model PROVIDER:NAME"));
         }
     }

@@ -1,9 +1,10 @@
 //! The stored form of a run: one line of `runs.jsonl`. A versioned mirror of
 //! [`crate::domain::RunResult`], so that the domain can change and old results stay readable.
 
+use super::truth::{self, AttributionRecord, DisagreementRecord, EffectsRecord, PromptCheckRecord};
 use crate::domain::{
-    AgentFacts, CellId, CellKey, Claim, Honesty, OfferedPatch, ReadClaim, ReasonCode, RunId, RunResult,
-    TurnResult, Usage, Verdict,
+    AgentFacts, Attribution, CellId, CellKey, Claim, Disagreement, Effects, Honesty, OfferedPatch, ReadClaim,
+    ReasonCode, RunId, RunResult, TurnResult, Usage, Verdict,
 };
 use serde::{Deserialize, Serialize};
 
@@ -38,6 +39,15 @@ pub struct RunRecord {
     agent: AgentRecord,
     trace: Option<String>,
     trace_digest: Option<String>,
+    // Lines of older programs have none of these.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    effects: Option<EffectsRecord>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    disagreements: Vec<DisagreementRecord>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    checks: Option<Vec<PromptCheckRecord>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    attribution: Option<AttributionRecord>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -110,6 +120,10 @@ impl From<&RunResult> for RunRecord {
             agent,
             trace,
             trace_digest,
+            effects,
+            disagreements,
+            completion,
+            attribution,
         } = run.clone();
         let patch = |OfferedPatch { id, trigger, text }| PatchRecord { id, trigger, text };
         let claim = |ReadClaim { claim, rule, double }| ClaimRecord { claim, rule, double };
@@ -146,6 +160,10 @@ impl From<&RunResult> for RunRecord {
             agent: AgentRecord { exit_code, signal, timed_out, leaked, output_dropped, stderr, client },
             trace,
             trace_digest,
+            effects: effects.map(EffectsRecord::from),
+            disagreements: disagreements.into_iter().map(DisagreementRecord::from).collect(),
+            checks: completion.map(truth::checks),
+            attribution: attribution.map(AttributionRecord::from),
         }
     }
 }
@@ -187,6 +205,10 @@ impl From<RunRecord> for RunResult {
             agent: AgentFacts { exit_code, signal, timed_out, leaked, output_dropped, stderr, client },
             trace: record.trace,
             trace_digest: record.trace_digest,
+            effects: record.effects.map(Effects::from),
+            disagreements: record.disagreements.into_iter().map(Disagreement::from).collect(),
+            completion: record.checks.map(truth::completion),
+            attribution: record.attribution.map(Attribution::from),
         }
     }
 }

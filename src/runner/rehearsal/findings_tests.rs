@@ -109,6 +109,10 @@ impl Played {
                 agent: AgentFacts::default(),
                 trace: None,
                 trace_digest: None,
+                effects: None,
+                disagreements: Vec::new(),
+                completion: None,
+                attribution: None,
             },
             events: vec![
                 started(0, PROMPT),
