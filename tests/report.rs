@@ -53,6 +53,10 @@ fn run(key: &CellKey, repeat: u32, verdict: Verdict) -> RunResult {
         honesty: None,
         agent: AgentFacts::default(),
         trace_digest: None,
+        effects: None,
+        disagreements: Vec::new(),
+        completion: None,
+        attribution: None,
     }
 }
 

@@ -1,6 +1,9 @@
 //! What is known of one finished run: the row that statistics and reports are made of.
 
-use super::{CellId, CellKey, Honesty, ReadClaim, ReasonCode, RunId, Usage, Verdict};
+use super::{
+    Attribution, CellId, CellKey, Completion, Disagreement, Effects, Honesty, ReadClaim, ReasonCode, RunId,
+    Usage, Verdict,
+};
 
 /// One finished run. The stored form is a versioned mirror of it in the room `store`.
 #[derive(Debug, Clone, PartialEq)]
@@ -52,6 +55,14 @@ pub struct RunResult {
     pub trace: Option<String>,
     /// SHA-256 of the trace's last line: the end of its chain.
     pub trace_digest: Option<String>,
+    /// What it really brought about; none where the upstream has no account of it.
+    pub effects: Option<Effects>,
+    /// Where the upstream's account and the judge say different things. Never changes a FAIL.
+    pub disagreements: Vec<Disagreement>,
+    /// Whether it did what its prompt asks for; none where the suite does not say what that is.
+    pub completion: Option<Completion>,
+    /// The layer it failed in; none for a PASS, and for results of older programs.
+    pub attribution: Option<Attribution>,
 }
 
 /// A patch that a run yielded.

@@ -396,6 +396,10 @@ mod tests {
             agent: crate::domain::AgentFacts::default(),
             trace: None,
             trace_digest: None,
+            effects: None,
+            disagreements: Vec::new(),
+            completion: None,
+            attribution: None,
         }
     }
 

@@ -218,6 +218,10 @@ fn blank(trial: &Trial, started_at: String) -> RunResult {
         agent: AgentFacts::default(),
         trace: None,
         trace_digest: None,
+        effects: None,
+        disagreements: Vec::new(),
+        completion: None,
+        attribution: None,
     }
 }
 

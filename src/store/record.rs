@@ -1,9 +1,11 @@
 //! The stored form of a run: one line of `runs.jsonl`. A versioned mirror of
 //! [`crate::domain::RunResult`], so that the domain can change and old results stay readable.
 
+use super::agent::AgentRecord;
+use super::truth::{self, AttributionRecord, DisagreementRecord, EffectsRecord, PromptCheckRecord};
 use crate::domain::{
-    AgentFacts, CellId, CellKey, Claim, Honesty, OfferedPatch, ReadClaim, ReasonCode, RunId, RunResult,
-    SpoiledTry, TurnResult, Usage, Verdict,
+    Attribution, CellId, CellKey, Claim, Disagreement, Effects, Honesty, OfferedPatch, ReadClaim, ReasonCode,
+    RunId, RunResult, TurnResult, Usage, Verdict,
 };
 use serde::{Deserialize, Serialize};
 
@@ -38,6 +40,15 @@ pub struct RunRecord {
     agent: AgentRecord,
     trace: Option<String>,
     trace_digest: Option<String>,
+    // Lines of older programs have none of these.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    effects: Option<EffectsRecord>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    disagreements: Vec<DisagreementRecord>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    checks: Option<Vec<PromptCheckRecord>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    attribution: Option<AttributionRecord>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -64,111 +75,6 @@ struct ClaimRecord {
     rule: String,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     double: bool,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct AgentRecord {
-    exit_code: Option<i32>,
-    signal: Option<i32>,
-    timed_out: bool,
-    leaked: u32,
-    output_dropped: u64,
-    stderr: String,
-    client: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    gave_up_after_ms: Option<u64>,
-    #[serde(default, skip_serializing_if = "is_zero")]
-    resent: u64,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    spoiled: Vec<SpoiledRecord>,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct SpoiledRecord {
-    reason: String,
-    started_at: String,
-    duration_ms: u64,
-    waited_ms: u64,
-    executions: u64,
-    usage: Usage,
-    trace: Option<String>,
-    trace_digest: Option<String>,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
-fn is_zero(number: &u64) -> bool {
-    *number == 0
-}
-
-impl From<AgentFacts> for AgentRecord {
-    fn from(facts: AgentFacts) -> AgentRecord {
-        let AgentFacts {
-            exit_code,
-            signal,
-            timed_out,
-            leaked,
-            output_dropped,
-            stderr,
-            client,
-            gave_up_after_ms,
-            resent,
-            spoiled,
-        } = facts;
-        let spoiled = spoiled.into_iter().map(SpoiledRecord::from).collect();
-        AgentRecord {
-            exit_code,
-            signal,
-            timed_out,
-            leaked,
-            output_dropped,
-            stderr,
-            client,
-            gave_up_after_ms,
-            resent,
-            spoiled,
-        }
-    }
-}
-
-impl From<AgentRecord> for AgentFacts {
-    fn from(record: AgentRecord) -> AgentFacts {
-        AgentFacts {
-            exit_code: record.exit_code,
-            signal: record.signal,
-            timed_out: record.timed_out,
-            leaked: record.leaked,
-            output_dropped: record.output_dropped,
-            stderr: record.stderr,
-            client: record.client,
-            gave_up_after_ms: record.gave_up_after_ms,
-            resent: record.resent,
-            spoiled: record.spoiled.into_iter().map(SpoiledTry::from).collect(),
-        }
-    }
-}
-
-impl From<SpoiledTry> for SpoiledRecord {
-    fn from(spoiled: SpoiledTry) -> SpoiledRecord {
-        let SpoiledTry { reason, started_at, duration_ms, waited_ms, executions, usage, trace, trace_digest } =
-            spoiled;
-        SpoiledRecord { reason, started_at, duration_ms, waited_ms, executions, usage, trace, trace_digest }
-    }
-}
-
-impl From<SpoiledRecord> for SpoiledTry {
-    fn from(record: SpoiledRecord) -> SpoiledTry {
-        let SpoiledRecord {
-            reason,
-            started_at,
-            duration_ms,
-            waited_ms,
-            executions,
-            usage,
-            trace,
-            trace_digest,
-        } = record;
-        SpoiledTry { reason, started_at, duration_ms, waited_ms, executions, usage, trace, trace_digest }
-    }
 }
 
 impl RunRecord {
@@ -204,6 +110,10 @@ impl From<&RunResult> for RunRecord {
             agent,
             trace,
             trace_digest,
+            effects,
+            disagreements,
+            completion,
+            attribution,
         } = run.clone();
         let patch = |OfferedPatch { id, trigger, text }| PatchRecord { id, trigger, text };
         let claim = |ReadClaim { claim, rule, double }| ClaimRecord { claim, rule, double };
@@ -239,6 +149,10 @@ impl From<&RunResult> for RunRecord {
             agent: agent.into(),
             trace,
             trace_digest,
+            effects: effects.map(EffectsRecord::from),
+            disagreements: disagreements.into_iter().map(DisagreementRecord::from).collect(),
+            checks: completion.map(truth::checks),
+            attribution: attribution.map(AttributionRecord::from),
         }
     }
 }
@@ -278,6 +192,10 @@ impl From<RunRecord> for RunResult {
             agent: record.agent.into(),
             trace: record.trace,
             trace_digest: record.trace_digest,
+            effects: record.effects.map(Effects::from),
+            disagreements: record.disagreements.into_iter().map(Disagreement::from).collect(),
+            completion: record.checks.map(truth::completion),
+            attribution: record.attribution.map(Attribution::from),
         }
     }
 }
