@@ -20,7 +20,7 @@ mod verdict;
 pub use axis::{Axis, CellKey};
 pub use claim::{Claim, Honesty, ReadClaim};
 pub use completion::{Attribution, CheckResult, CheckState, Completion, Confidence, Layer};
-pub use digest::{digest, digest_all, hex};
+pub use digest::{digest, digest_all, digest_bytes, hex};
 pub use effects::{
     Account, AccountSource, Disagreement, DisagreementKind, EffectCounts, Effects, ExpectedEffect, Fate,
     UnaskedEffect,

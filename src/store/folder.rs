@@ -53,7 +53,7 @@ pub enum StoreError {
 const RUNS: &str = "runs.jsonl";
 const MATRIX: &str = "matrix.json";
 const PLAN: &str = "plan.json";
-const TRACES: &str = "traces";
+pub(super) const TRACES: &str = "traces";
 const LOCK: &str = ".lock";
 
 /// A results folder that is being written. Holds a lock on it.

@@ -6,6 +6,7 @@ mod folder;
 mod matrix;
 mod plan;
 mod record;
+mod traces;
 mod truth;
 
 pub use folder::{Folder, StoreError, read_matrix, read_plan, read_runs, write_file};
@@ -15,3 +16,4 @@ pub use plan::{
     StoppingRecord, SuiteRecord, UntilRecord,
 };
 pub use record::{RECORD_VERSION, RunRecord};
+pub use traces::{TraceCheck, TraceState, check_trace, stray_traces};
