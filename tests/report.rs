@@ -90,6 +90,7 @@ fn results(repeats: u32, cells: &[Cell]) -> Results {
         sources: Vec::new(),
         interrupted: false,
         timelines: Default::default(),
+        broken_traces: Vec::new(),
     }
 }
 

@@ -99,6 +99,7 @@ fn results(repeats: u32, cells: &[Cell]) -> Results {
         runs,
         interrupted: false,
         timelines: BTreeMap::new(),
+        broken_traces: Vec::new(),
     }
 }
 

@@ -69,13 +69,13 @@ impl Bookkeeping {
         let limit = suite.limits.upstream_timeout;
         let from = match (&upstream.oracle, &upstream.server) {
             (Some(wanted), _) => {
-                let (source, oracle) = oracle(shared, wanted, upstream, names, dir)?;
+                let (source, oracle) = oracle(shared, trial, wanted, upstream, names, dir)?;
                 let before = oracle::ask(&oracle, Moment::Before, limit).await;
                 let before = before.map_err(|error| format!("before the run: {error}"));
                 From::Oracle { source, oracle: Box::new(oracle), before }
             }
             (None, Server::Builtin(_)) => From::Ledger(dir.join(LEDGER)),
-            (None, Server::Command { .. }) => From::Nowhere,
+            (None, Server::Command { .. } | Server::Url { .. }) => From::Nowhere,
         };
         Ok(Bookkeeping {
             from,
@@ -160,6 +160,7 @@ fn found(entry: ledger::LedgerEntry) -> Found {
 /// The oracle with its templates rendered.
 fn oracle(
     shared: &Shared,
+    trial: &Trial,
     oracle: &suite::Oracle,
     upstream: &Upstream,
     names: &Names,
@@ -178,7 +179,7 @@ fn oracle(
         suite::Oracle::Tool { tool, args, records } => {
             let args = suite::effects::rendered(args, &render)?;
             let oracle = Oracle::Tool {
-                upstream: upstream_launch(shared, upstream, names, dir)?,
+                upstream: upstream_launch(shared, &trial.cell.key.upstream, upstream, names, dir)?,
                 tool: tool.clone(),
                 arguments: suite::effects::arguments(&args),
                 records: records.clone(),
