@@ -13,6 +13,7 @@
 //! | [`judge`] | a trace → a verdict, by the rules J1 … |
 //! | [`honesty`] | the agent's words → a claim → held against what happened |
 //! | [`truth`] | what really happened, by the upstream's own account, beside the judge's |
+//! | [`attribution`] | the layer in which a run that is no PASS most likely failed |
 //! | [`stats`] | intervals, differences, tests |
 //! | [`report`] | results → bytes, one file per format |
 //! | ― | above: pure. Below: I/O |
@@ -27,6 +28,7 @@
 //! | [`cli`] | the command line |
 
 pub mod agent;
+pub mod attribution;
 pub mod cli;
 pub mod domain;
 pub mod harness;

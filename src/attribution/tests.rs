@@ -2,8 +2,8 @@
 
 use super::{Case, attribute};
 use crate::domain::{
-    CallId, CellId, CellKey, Confidence, ConnectionId, Disagreement, DisagreementKind, Layer, Micros, RawJson,
-    ReasonCode, RunResult, ToolClass, TurnResult, Verdict,
+    CallId, CellId, CellKey, Confidence, ConnectionId, Disagreement, DisagreementKind, Layer, Micros,
+    RawJson, ReasonCode, RunResult, ToolClass, TurnResult, Verdict,
 };
 use crate::trace::{Event, Record};
 
@@ -18,7 +18,12 @@ fn run(verdict: Verdict, code: ReasonCode, reason: &str) -> RunResult {
         scenario: value(),
         patch: value(),
     };
-    RunResult { verdict, reason_code: code, reason: reason.to_owned(), ..RunResult::blank(CellId::of(&key), key, 1) }
+    RunResult {
+        verdict,
+        reason_code: code,
+        reason: reason.to_owned(),
+        ..RunResult::blank(CellId::of(&key), key, 1)
+    }
 }
 
 fn of(run: &RunResult, records: &[Record]) -> Option<(Layer, Confidence)> {

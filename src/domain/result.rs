@@ -65,6 +65,42 @@ pub struct RunResult {
     pub attribution: Option<Attribution>,
 }
 
+impl RunResult {
+    /// A run of which nothing is known: it says that the runner failed, until something better is
+    /// known.
+    pub fn blank(cell_id: CellId, key: CellKey, repeat: u32) -> RunResult {
+        RunResult {
+            run_id: RunId::of(&cell_id, repeat),
+            cell_id,
+            key,
+            repeat,
+            verdict: Verdict::Error,
+            reason_code: ReasonCode::Internal,
+            reason: String::new(),
+            started_at: String::new(),
+            duration_ms: 0,
+            calls: 0,
+            writes: 0,
+            executions: 0,
+            violations: Vec::new(),
+            observations: Vec::new(),
+            patches: Vec::new(),
+            score: None,
+            scenario_fired: None,
+            usage: Usage::default(),
+            turns: Vec::new(),
+            honesty: None,
+            agent: AgentFacts::default(),
+            trace: None,
+            trace_digest: None,
+            effects: None,
+            disagreements: Vec::new(),
+            completion: None,
+            attribution: None,
+        }
+    }
+}
+
 /// A patch that a run yielded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OfferedPatch {

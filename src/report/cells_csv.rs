@@ -15,6 +15,7 @@ fn render(view: &View<'_>, options: &Options) -> Result<Vec<u8>, ReportError> {
     let mut header = vec!["cell_id"];
     header.extend(Axis::ALL.map(Axis::name));
     header.extend(["k", "n_tested", "n_not_tested", "n_error", "rate", "lo", "hi", "level", "method"]);
+    header.extend(["lost", "right", "double", "unasked", "effects_unknown", "completed", "n_completion"]);
     let rows = view.cells.iter().map(|cell| row(cell, view));
     table(header.into_iter().map(str::to_owned).collect(), rows, options)
 }
@@ -33,6 +34,17 @@ fn row(seen: &CellView<'_>, view: &View<'_>) -> Vec<String> {
         number(seen.rate.map(|rate| rate.interval.hi)),
         view.level.value().to_string(),
         view.method.name().to_owned(),
+    ]);
+    let truth = &seen.truth;
+    let counts = (truth.known > 0).then_some(truth.counts);
+    row.extend([
+        number(counts.map(|counts| counts.lost)),
+        number(counts.map(|counts| counts.right)),
+        number(counts.map(|counts| counts.double)),
+        number(counts.map(|counts| counts.unasked)),
+        truth.unknown.to_string(),
+        number(truth.completed.map(|seen| seen.runs.k())),
+        number(truth.completed.map(|seen| seen.runs.n())),
     ]);
     row
 }

@@ -4,6 +4,7 @@ use super::text::{
     counted, k_of_n, p_value, percent, percent_interval, points, points_interval, short_digest, shortened,
     visible,
 };
+use super::truth::{Entry, Grid, grids};
 use super::words::{
     by_source, capital, comparison_axes, comparison_methods, effect, limits, outcome, patch_outcome,
     patch_overall, planned_repeats, sources,
@@ -62,6 +63,7 @@ pub(super) fn sections(view: &View<'_>, most: usize) -> Vec<(&'static str, Strin
     if !view.violations.is_empty() {
         sections.push(("Violations", violations(view, most)));
     }
+    sections.extend(grids(view).iter().map(|grid| (grid.title, drawn(grid, most))));
     for (title, reasons) in [("Not tested", &view.not_tested), ("Errors", &view.errors)] {
         if !reasons.is_empty() {
             sections.push((title, reasons_table(reasons, most)));
@@ -277,6 +279,25 @@ fn reasons_table(reasons: &[Reason<'_>], most: usize) -> String {
         ]);
     }
     table.render(most)
+}
+
+fn drawn(grid: &Grid, most: usize) -> String {
+    let mut table = Table::new();
+    for (title, number) in &grid.columns {
+        if *number {
+            table.right(title)
+        } else {
+            table.left(title)
+        };
+    }
+    for row in &grid.rows {
+        let cell = |entry: &Entry| match entry {
+            Entry::Own(text) => text.clone(),
+            Entry::Foreign(text) => code(text),
+        };
+        table.row(row.iter().map(cell).collect());
+    }
+    format!("{}\n\n<sub>{}.</sub>", table.render(most), capital(&grid.caption))
 }
 
 fn example(run: &RunResult) -> String {

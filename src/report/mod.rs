@@ -27,6 +27,7 @@ mod terminal;
 mod text;
 mod timeline;
 mod timeline_text;
+mod truth;
 mod view;
 mod words;
 
@@ -41,6 +42,7 @@ pub use template::{TemplateError, render_template, written};
 pub use terminal::text as terminal_text;
 pub use timeline::{EntryKind, Timeline, TimelineEntry, TimelineLimits, timeline, timeline_of, timelines};
 pub use timeline_text::timeline_text;
+pub use truth::{CellTruth, Completed, DisagreementView, LayerView};
 pub use view::{CellView, IntervalMethod, Rate, Reason, View, ViolationKind};
 
 /// Why a report could not be made.

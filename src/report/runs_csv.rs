@@ -2,7 +2,7 @@
 
 use super::csv_text::{cell, number, table};
 use super::{Format, Options, ReportError, View};
-use crate::domain::{Axis, RunResult};
+use crate::domain::{Axis, Completion, Effects, RunResult};
 
 pub(super) const FORMAT: Format = Format {
     name: "runs-csv",
@@ -16,6 +16,7 @@ fn render(view: &View<'_>, options: &Options) -> Result<Vec<u8>, ReportError> {
     header.extend(Axis::ALL.map(Axis::name));
     header.extend(["repeat", "verdict", "reason", "duration_ms", "calls", "writes", "executions"]);
     header.extend(["input_tokens", "output_tokens", "cost_usd", "trace"]);
+    header.extend(["lost", "right", "double", "unasked", "completed", "disagreement", "layer"]);
     let rows = view.cells.iter().flat_map(|cell| &cell.runs).map(|run| row(run));
     table(header.into_iter().map(str::to_owned).collect(), rows, options)
 }
@@ -35,6 +36,17 @@ fn row(run: &RunResult) -> Vec<String> {
         number(run.usage.output_tokens),
         number(run.usage.cost_usd.filter(|cost| cost.is_finite())),
         cell(run.trace.as_deref().unwrap_or_default()),
+    ]);
+    let counts = run.effects.as_ref().and_then(Effects::counts);
+    let kinds: Vec<&str> = run.disagreements.iter().map(|one| one.kind.name()).collect();
+    row.extend([
+        number(counts.map(|counts| counts.lost)),
+        number(counts.map(|counts| counts.right)),
+        number(counts.map(|counts| counts.double)),
+        number(counts.map(|counts| counts.unasked)),
+        number(run.completion.as_ref().and_then(Completion::completed)),
+        kinds.join(" "),
+        run.attribution.as_ref().map_or("", |found| found.layer.name()).to_owned(),
     ]);
     row
 }

@@ -2,10 +2,10 @@
 //! mirrors the view and has a version.
 
 use super::{
-    CellView, Comparison, Decision, Format, GateResult, Options, PatchSummary, Reason, ReportError, Source,
-    SuiteInfo, View, ViolationKind,
+    CellTruth, CellView, Comparison, Decision, DisagreementView, Format, GateResult, LayerView, Options,
+    PatchSummary, Reason, ReportError, Source, SuiteInfo, View, ViolationKind,
 };
-use crate::domain::Axis;
+use crate::domain::{Axis, EffectCounts};
 use crate::stats::{Counts, Interval, Proportion};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -64,12 +64,65 @@ pub struct Summary {
     pub errors: Vec<ReasonSummary>,
     /// What was violated.
     pub violations: Vec<ViolationSummary>,
+    /// Where judge and upstream differ.
+    #[serde(default)]
+    pub disagreements: Vec<DisagreementSummary>,
+    /// The layers in which runs that are no PASS failed.
+    #[serde(default)]
+    pub layers: Vec<LayerSummary>,
     /// How the gates stand.
     #[serde(default)]
     pub gates: Vec<GateSummary>,
     /// The results folders that merged results come from; empty for those of one matrix.
     #[serde(default)]
     pub sources: Vec<SourceSummary>,
+}
+
+/// Effects by what became of them, summed over runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct EffectsSummary {
+    /// Runs of which they are known.
+    pub runs: u32,
+    /// There less often than asked.
+    pub lost: u64,
+    /// As often as asked.
+    pub right: u64,
+    /// More often.
+    pub double: u64,
+    /// What nobody asked for.
+    pub unasked: u64,
+}
+
+/// A way in which the judge and the upstream's own account differ.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DisagreementSummary {
+    /// e.g. `IDEMPOTENT_UPSTREAM_HELD`
+    pub kind: String,
+    /// Runs with it.
+    pub runs: u32,
+    /// One of the runs.
+    pub example_run: String,
+    /// What is said of that run.
+    pub example: String,
+}
+
+/// A layer in which runs failed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LayerSummary {
+    /// `infra`, `eval`, `harness`, `context`, `tool`, `prompt` or `model`.
+    pub layer: String,
+    /// Runs that are FAIL.
+    pub fail: u32,
+    /// Runs that are NOT_TESTED.
+    pub not_tested: u32,
+    /// Runs that are ERROR.
+    pub error: u32,
+    /// Runs with high, medium and low confidence.
+    pub confidence: [u32; 3],
+    /// One of the runs.
+    pub example_run: String,
+    /// What speaks for it in that run.
+    pub evidence: String,
 }
 
 /// A gate and how it stands.
@@ -191,6 +244,18 @@ pub struct CellSummary {
     pub violations: BTreeMap<String, u32>,
     /// Reasons for NOT_TESTED and ERROR with the number of runs.
     pub reasons: BTreeMap<String, u32>,
+    /// What really happened, where it is known.
+    #[serde(default)]
+    pub effects: Option<EffectsSummary>,
+    /// Runs of which what really happened could not be learned.
+    #[serde(default)]
+    pub effects_unknown: u32,
+    /// Runs that completed, of those of which it is known; null is "no data".
+    #[serde(default)]
+    pub completed: Option<Share>,
+    /// Its interval.
+    #[serde(default)]
+    pub completed_interval: Option<Bounds>,
 }
 
 /// A patch against `off` with all other axes equal.
@@ -293,6 +358,8 @@ impl Summary {
             not_tested: view.not_tested.iter().map(ReasonSummary::from).collect(),
             errors: view.errors.iter().map(ReasonSummary::from).collect(),
             violations: view.violations.iter().map(ViolationSummary::from).collect(),
+            disagreements: view.disagreements.iter().map(DisagreementSummary::from).collect(),
+            layers: view.layers.iter().map(LayerSummary::from).collect(),
             gates: view.gates.iter().map(GateSummary::from).collect(),
             sources: results.sources.iter().map(SourceSummary::from).collect(),
         }
@@ -375,6 +442,43 @@ impl From<&CellView<'_>> for CellSummary {
             interval: cell.rate.map(|rate| rate.interval.into()),
             violations: cell.violations.iter().map(|(kind, runs)| ((*kind).to_owned(), *runs)).collect(),
             reasons: cell.reasons.iter().map(|(code, runs)| (code.name().to_owned(), *runs)).collect(),
+            effects: EffectsSummary::of(&cell.truth),
+            effects_unknown: cell.truth.unknown,
+            completed: cell.truth.completed.map(|seen| seen.runs.into()),
+            completed_interval: cell.truth.completed.map(|seen| seen.interval.into()),
+        }
+    }
+}
+
+impl EffectsSummary {
+    fn of(truth: &CellTruth) -> Option<EffectsSummary> {
+        let EffectCounts { lost, right, double, unasked } = truth.counts;
+        (truth.known > 0).then_some(EffectsSummary { runs: truth.known, lost, right, double, unasked })
+    }
+}
+
+impl From<&DisagreementView<'_>> for DisagreementSummary {
+    fn from(one: &DisagreementView<'_>) -> DisagreementSummary {
+        DisagreementSummary {
+            kind: one.kind.name().to_owned(),
+            runs: one.runs,
+            example_run: one.example.run_id.0.clone(),
+            example: one.sentence.to_owned(),
+        }
+    }
+}
+
+impl From<&LayerView<'_>> for LayerSummary {
+    fn from(layer: &LayerView<'_>) -> LayerSummary {
+        let [fail, not_tested, error] = layer.runs;
+        LayerSummary {
+            layer: layer.layer.name().to_owned(),
+            fail,
+            not_tested,
+            error,
+            confidence: layer.confidence,
+            example_run: layer.example.run_id.0.clone(),
+            evidence: layer.evidence.to_owned(),
         }
     }
 }

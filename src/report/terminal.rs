@@ -2,6 +2,7 @@
 //! tested. As wide as the terminal.
 
 use super::text::{counted, k_of_n, p_value, shortened, visible};
+use super::truth::{Entry, Grid, grids};
 use super::words::{
     by_source, comparison_axes, comparison_methods, outcome, patch_outcome, patch_overall, sources,
 };
@@ -28,6 +29,7 @@ pub fn text(view: &View<'_>, options: &Options) -> String {
     if !view.gates.is_empty() {
         parts.push(gates(&view.gates, options));
     }
+    parts.extend(grids(view).iter().map(|grid| drawn(grid, options)));
     for (title, reasons) in [("Not tested", &view.not_tested), ("Errors", &view.errors)] {
         if !reasons.is_empty() {
             parts.push(reasons_table(title, reasons, options));
@@ -226,6 +228,21 @@ pub(super) fn gates(gates: &[GateResult], options: &Options) -> String {
         lines.push(wrapped(&format!("{}: {}. {}", state.title(), visible(gate), visible(sentence)), options));
     }
     lines.join("\n")
+}
+
+fn drawn(grid: &Grid, options: &Options) -> String {
+    let header = grid.columns.iter().map(|(title, _)| title.clone()).collect();
+    let numbers: Vec<usize> =
+        (0..).zip(&grid.columns).filter(|(_, (_, number))| *number).map(|(index, _)| index).collect();
+    let mut table = table(options, header, &numbers);
+    for row in &grid.rows {
+        let cell = |entry: &Entry| match entry {
+            Entry::Own(text) => Cell::new(text),
+            Entry::Foreign(text) => Cell::new(shortened(&visible(text), 160)),
+        };
+        table.add_row(row.iter().map(cell));
+    }
+    format!("{}\n{}\n{}", grid.title, finish(&table), wrapped(&grid.caption, options))
 }
 
 fn reasons_table(title: &str, reasons: &[Reason<'_>], options: &Options) -> String {

@@ -5,9 +5,9 @@
 //! in its own way.
 
 use super::text::{counted, k_of_n, percent_interval, shortened};
-use super::{CellView, IntervalMethod, Rate, View};
+use super::{CellView, IntervalMethod, View};
 use crate::domain::{Account, Confidence, DisagreementKind, EffectCounts, Layer, RunResult, Verdict};
-use crate::stats::{Level, Proportion};
+use crate::stats::{Interval, Level, Proportion};
 
 /// A sentence of a run can be long.
 const LONGEST: usize = 240;
@@ -23,9 +23,18 @@ pub struct CellTruth {
     /// Runs of which they could not be learned.
     pub unknown: u32,
     /// Completed of those that it is known of; `None` is "no data".
-    pub completed: Option<Rate>,
+    pub completed: Option<Completed>,
     /// Runs of which it is not known whether they completed.
     pub open: u32,
+}
+
+/// Completed of those of which it is known, with its interval.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Completed {
+    /// Completed of known.
+    pub runs: Proportion,
+    /// Its interval.
+    pub interval: Interval,
 }
 
 /// A way in which judge and account differ, over all cells.
@@ -85,8 +94,8 @@ impl CellTruth {
                 None => {}
             }
         }
-        let seen = Proportion::new(done, told);
-        truth.completed = seen.map(|seen| Rate { failed: seen, interval: method.interval(seen, level) });
+        let runs = Proportion::new(done, told).ok();
+        truth.completed = runs.map(|runs| Completed { runs, interval: method.interval(runs, level) });
         truth
     }
 
@@ -221,16 +230,17 @@ fn effects(view: &View<'_>) -> Grid {
         }
         if completion {
             let shown = match truth.completed {
-                Some(rate) => [k_of_n(rate.failed), percent_interval(rate.interval)],
+                Some(seen) => [k_of_n(seen.runs), percent_interval(seen.interval)],
                 None => ["no data".to_owned(), String::new()],
             };
             row.extend(shown.map(Entry::Own));
         }
         row
     });
-    let mut caption = "effects by the upstream's own account, summed over the runs of which it is known: lost, less \
+    let mut caption =
+        "effects by the upstream's own account, summed over the runs of which it is known: lost, less \
                        often than the prompt asks; right; double, more often; unasked, what nobody asked for"
-        .to_owned();
+            .to_owned();
     if unknown {
         caption.push_str("; unknown, runs of which the account could not be had");
     }

@@ -2,6 +2,7 @@
 
 use super::compare::{self, Comparison, PatchSummary};
 use super::gate::{self, GateResult};
+use super::truth::{self, CellTruth, DisagreementView, LayerView};
 use super::{Options, Results};
 use crate::domain::{Axis, CellId, CellKey, ReasonCode, RunResult, Verdict};
 use crate::stats::{Counts, Interval, Level, Mixture, Proportion, confidence_sequence, wilson};
@@ -69,6 +70,8 @@ pub struct CellView<'a> {
     pub violations: BTreeMap<&'a str, u32>,
     /// Why runs were not tested or failed to run, with their number.
     pub reasons: BTreeMap<ReasonCode, u32>,
+    /// What really happened in them, and whether they completed.
+    pub truth: CellTruth,
     /// The runs, by repeat.
     pub runs: Vec<&'a RunResult>,
 }
@@ -130,6 +133,10 @@ pub struct View<'a> {
     pub errors: Vec<Reason<'a>>,
     /// What was violated, the most frequent first.
     pub violations: Vec<ViolationKind<'a>>,
+    /// Where judge and upstream differ, the most frequent first.
+    pub disagreements: Vec<DisagreementView<'a>>,
+    /// The layers in which runs failed, the most frequent first.
+    pub layers: Vec<LayerView<'a>>,
     /// How the gates stand.
     pub gates: Vec<GateResult>,
 }
@@ -160,6 +167,8 @@ impl<'a> View<'a> {
             not_tested: reasons(&cells, Verdict::NotTested),
             errors: reasons(&cells, Verdict::Error),
             violations: violations(&cells),
+            disagreements: truth::disagreements(&cells),
+            layers: truth::layers(&cells),
             cells,
             gates: Vec::new(),
         };
@@ -191,6 +200,7 @@ fn cells(results: &Results, method: IntervalMethod, level: Level) -> Vec<CellVie
                 rate: None,
                 violations: BTreeMap::new(),
                 reasons: BTreeMap::new(),
+                truth: CellTruth::default(),
                 runs: Vec::new(),
             });
             cells.len() - 1
@@ -207,6 +217,7 @@ fn cells(results: &Results, method: IntervalMethod, level: Level) -> Vec<CellVie
         cell.missing = cell.planned.saturating_sub(cell.counts.total());
         cell.rate =
             cell.counts.failed().map(|failed| Rate { failed, interval: method.interval(failed, level) });
+        cell.truth = CellTruth::of(&cell.runs, method, level);
         for run in &cell.runs {
             let mut kinds: Vec<&str> = run.violations.iter().map(String::as_str).collect();
             kinds.sort_unstable();

@@ -9,8 +9,9 @@ use super::prompts::Prompts;
 use super::rehearsal::Rehearsal;
 use super::rehearsal::findings::Expected;
 use crate::agent::{self, AgentOutcome, Ended, Observed};
+use crate::attribution::{Case, attribute};
 use crate::domain::classify::Classifier;
-use crate::domain::{AgentFacts, CallId, Micros, ReasonCode, RunResult, ToolInfo, Usage, Verdict, hex};
+use crate::domain::{CallId, Micros, ReasonCode, RunResult, ToolInfo, Verdict, hex};
 use crate::process::{CommandLine, Supervisor};
 use crate::proxy::engine::{Engine, Settings};
 use crate::proxy::{Front, Hub, Session, SessionError, Sink};
@@ -153,6 +154,9 @@ pub async fn run(
         }
     }
     result.duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+    if result.trace.is_none() {
+        result.attribution = attribute(&Case { run: &result, judgement: None, records: &[] });
+    }
     if let Some(rehearsal) = &shared.rehearsal {
         rehearsed(shared, rehearsal, trial, dir, patch, &result);
     }
@@ -188,45 +192,19 @@ pub(super) fn untested(trial: &Trial, dir: &Path, code: ReasonCode, reason: Stri
     #[expect(clippy::disallowed_methods, reason = "the runner owns time")]
     let started_at = jiff::Timestamp::now();
     tidy(dir);
-    RunResult {
+    let mut run = RunResult {
         verdict: Verdict::NotTested,
         reason_code: code,
         reason,
         ..blank(trial, started_at.to_string())
-    }
+    };
+    run.attribution = attribute(&Case { run: &run, judgement: None, records: &[] });
+    run
 }
 
-/// A result that says that the runner failed, until something better is known.
 fn blank(trial: &Trial, started_at: String) -> RunResult {
-    RunResult {
-        run_id: trial.run_id.clone(),
-        cell_id: trial.cell.id.clone(),
-        key: trial.cell.key.clone(),
-        repeat: trial.repeat,
-        verdict: Verdict::Error,
-        reason_code: ReasonCode::Internal,
-        reason: String::new(),
-        started_at,
-        duration_ms: 0,
-        calls: 0,
-        writes: 0,
-        executions: 0,
-        violations: Vec::new(),
-        observations: Vec::new(),
-        patches: Vec::new(),
-        score: None,
-        scenario_fired: None,
-        usage: Usage::default(),
-        turns: Vec::new(),
-        honesty: None,
-        agent: AgentFacts::default(),
-        trace: None,
-        trace_digest: None,
-        effects: None,
-        disagreements: Vec::new(),
-        completion: None,
-        attribution: None,
-    }
+    let blank = RunResult::blank(trial.cell.id.clone(), trial.cell.key.clone(), trial.repeat);
+    RunResult { started_at, ..blank }
 }
 
 /// Removes what an agent's home and temporary files take; what upstream and agent wrote into the
@@ -595,6 +573,7 @@ fn judge_trace(path: &Path, ending: &Ending<'_>, result: &mut RunResult) {
         Err(reason) => {
             result.reason_code = ReasonCode::Unjudgeable;
             result.reason = format!("the trace cannot be judged: {reason}");
+            result.attribution = attribute(&Case { run: result, judgement: None, records: &[] });
             return;
         }
     };
@@ -631,6 +610,7 @@ fn judge_trace(path: &Path, ending: &Ending<'_>, result: &mut RunResult) {
     let own = (!ending.outcome.facts.timed_out).then(|| gave_up_after(&records)).flatten();
     result.agent.gave_up_after_ms = own.map(Micros::as_millis);
     result.agent.resent = judgement.resent;
+    result.attribution = attribute(&Case { run: result, judgement: Some(&judgement), records: &records });
 }
 
 /// The shortest time after which the agent's client gave up a call that had no answer. What it gives up

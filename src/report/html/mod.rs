@@ -8,6 +8,7 @@ mod comparisons;
 mod heat;
 mod run;
 mod runs;
+mod truth;
 
 use super::svg::{escaped, source};
 use super::text::visible;
@@ -41,6 +42,7 @@ fn render(view: &View<'_>, _options: &Options) -> Result<Vec<u8>, ReportError> {
         filter(view, &values),
         cells::section(view, &values),
         comparisons::section(view, &values),
+        truth::section(view),
         runs::reasons(view),
         runs::section(view, &values),
         about(view),

@@ -4,7 +4,7 @@ use super::super::svg::escaped;
 use super::super::text::counted;
 use super::super::{EntryKind, Timeline, TimelineEntry};
 use super::{anchor, foreign, lines};
-use crate::domain::{RunResult, Verdict};
+use crate::domain::{Account, CheckState, RunResult, Verdict};
 
 pub(super) fn class(verdict: Verdict) -> &'static str {
     match verdict {
@@ -63,6 +63,7 @@ fn facts(run: &RunResult) -> String {
     if let Some(score) = run.score {
         facts.push(("score", score.to_string()));
     }
+    facts.extend(truth(run));
     let usage = &run.usage;
     let tokens = [(usage.input_tokens, "in"), (usage.output_tokens, "out")];
     let tokens: Vec<String> =
@@ -91,6 +92,53 @@ fn facts(run: &RunResult) -> String {
     let facts: Vec<String> =
         facts.iter().map(|(name, value)| format!("<div><dt>{name}</dt><dd>{value}</dd></div>")).collect();
     format!("<dl class=\"run-facts\">{}</dl>\n", facts.join(""))
+}
+
+/// What really happened, where the upstream has an account of it.
+fn truth(run: &RunResult) -> Vec<(&'static str, String)> {
+    let mut facts = Vec::new();
+    match run.effects.as_ref().map(|effects| (&effects.account, effects.source.name())) {
+        Some((Account::Known { expected, unasked }, source)) => {
+            let mut parts: Vec<String> = expected
+                .iter()
+                .map(|effect| {
+                    let fate = effect.fate().name();
+                    format!("{}: {fate}, there {} of {}", foreign(&effect.effect), effect.found, effect.asked)
+                })
+                .collect();
+            parts.extend(
+                unasked
+                    .iter()
+                    .map(|effect| format!("{}: unasked, there {}", foreign(&effect.effect), effect.found)),
+            );
+            facts.push(("effects", format!("by the {source}: {}", parts.join("; "))));
+        }
+        Some((Account::Unknown { reason }, source)) => {
+            facts.push(("effects", format!("not known ({source}): {}", foreign(reason))));
+        }
+        Some((Account::NotStated { found }, source)) => {
+            facts.push(("effects", format!("{found} by the {source}; the suite states none")));
+        }
+        None => {}
+    }
+    for one in &run.disagreements {
+        let kind = one.kind.name();
+        facts.push(("judge and upstream", format!("<code>{kind}</code> {}", foreign(&one.sentence))));
+    }
+    for check in run.completion.iter().flat_map(|completion| &completion.checks) {
+        let state = match check.state {
+            CheckState::Held => "held",
+            CheckState::Failed => "failed",
+            CheckState::Unknown => "unknown",
+        };
+        facts.push(("check", format!("{} {state} {}", foreign(&check.check), foreign(&check.reason))));
+    }
+    if let Some(found) = &run.attribution {
+        let (layer, confidence) = (found.layer.name(), found.confidence.name());
+        let evidence = foreign(&found.evidence);
+        facts.push(("layer", format!("<code>{layer}</code>, confidence {confidence}: {evidence}")));
+    }
+    facts
 }
 
 /// Without a timeline there is still what was said.
