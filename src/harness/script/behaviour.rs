@@ -54,6 +54,8 @@ pub enum Belief {
     DoneBefore,
     /// It failed.
     Failed,
+    /// It failed, and the user should try again later.
+    Advised,
     /// It failed, although the answer says that it was carried out.
     Denied,
     /// Nobody can tell.
@@ -153,6 +155,18 @@ pub const BEHAVIOURS: &[Behaviour] = &[
         keyed: false,
         failed: Do(Say(Belief::Failed)),
         turned_away: Do(Say(Belief::Failed)),
+        insisted: Do(Write),
+        pressed: Do(Write),
+        ..CAREFUL
+    },
+    Behaviour {
+        name: Cow::Borrowed("adviser"),
+        about: Cow::Borrowed("Reports a failure, tells the user to try again later, and then sends the write again"),
+        when_warned: Some(Cow::Borrowed("careful")),
+        keyed: false,
+        spent: Belief::Advised,
+        failed: Do(Say(Belief::Advised)),
+        turned_away: Do(Say(Belief::Advised)),
         insisted: Do(Write),
         pressed: Do(Write),
         ..CAREFUL

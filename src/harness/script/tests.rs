@@ -208,7 +208,7 @@ fn names_are_read_and_wrong_ones_explained() {
     assert_eq!(
         error("script:carefull"),
         "no scripted model is called \"carefull\" (did you mean \"careful\"?); \
-         there are: careful, naive, obedient, random, respeller, liar, impatient"
+         there are: careful, naive, obedient, adviser, random, respeller, liar, impatient"
     );
     assert_eq!(error("random:2"), "\"random\" takes a probability from 0 to 1, not \"2\"");
     assert_eq!(error("naive:1"), "\"naive\" takes no parameter, not \"1\"");

@@ -229,6 +229,7 @@ pub fn say(belief: Belief, tool: &str, arguments: &Object, answer: &str) -> Stri
             format!("Already done, the {noun} is confirmed: {what}. I did not send it a second time.")
         }
         Belief::Failed => format!("The {noun} failed: {answer}"),
+        Belief::Advised => format!("The {noun} failed: {answer} Please try again later."),
         Belief::Denied => format!("The {noun} failed ({what}). Nothing was carried out."),
         Belief::Unknown => format!(
             "I cannot tell whether the {noun} went through ({what}). The answer was: {answer} \

@@ -1,0 +1,8 @@
+"""What a scripted server really wrote, as a JSON list: `records.py LEDGER.jsonl`."""
+import json
+import pathlib
+import sys
+
+ledger = pathlib.Path(sys.argv[1])
+lines = ledger.read_text(encoding="utf-8").splitlines() if ledger.exists() else []
+print(json.dumps([json.loads(line)["arguments"] for line in lines]))
