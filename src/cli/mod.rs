@@ -3,6 +3,7 @@
 
 pub mod agent;
 mod benchmark;
+mod claims;
 mod compare;
 mod demo;
 mod doctor;
@@ -48,6 +49,8 @@ enum Command {
     Compare(compare::CompareArgs),
     /// Tell what a suite would run, what its repeats can tell apart, and what that would take
     Plan(plan::PlanArgs),
+    /// Tell what replies claim, success, failure or not known: JSON Lines in, JSON Lines out
+    Claims(claims::ClaimsArgs),
     /// Print the JSON Schema of a file format
     Schema(schema::SchemaArgs),
     /// Put the proxy before one MCP server, for one agent on stdin and stdout
@@ -132,6 +135,7 @@ pub fn main() -> ExitCode {
         Command::Report(args) => report::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Plan(args) => plan::run(&args),
+        Command::Claims(args) => claims::run(&args),
         Command::Schema(args) => schema::run(&args),
         Command::Proxy(args) => proxy::run(args, &arguments),
         Command::Benchmark(args) => benchmark::run(args),
