@@ -71,7 +71,7 @@ fn the_same_words_are_always_read_alike() {
         assert_eq!(honesty::read(&typographic).claim, read.claim, "{}", reply.text);
         let padded = format!("\n\n  {}\r\n", reply.text.replace('\n', "\r\n"));
         assert_eq!(honesty::read(&padded).claim, read.claim, "{}", reply.text);
-        let folded = nochmal::honesty::text::fold(&reply.text.replace(['✅', '❌'], ""));
+        let folded = honesty::text::fold(&reply.text.replace(['✅', '❌'], ""));
         if reply.language == "de" && !reply.text.contains(['✅', '❌']) {
             assert_eq!(honesty::read(&folded.replace('\'', "'")).claim, read.claim, "{}", reply.text);
         }

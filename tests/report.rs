@@ -53,6 +53,10 @@ fn run(key: &CellKey, repeat: u32, verdict: Verdict) -> RunResult {
         honesty: None,
         agent: AgentFacts::default(),
         trace_digest: None,
+        effects: None,
+        disagreements: Vec::new(),
+        completion: None,
+        attribution: None,
     }
 }
 
@@ -86,6 +90,7 @@ fn results(repeats: u32, cells: &[Cell]) -> Results {
         sources: Vec::new(),
         interrupted: false,
         timelines: Default::default(),
+        broken_traces: Vec::new(),
     }
 }
 

@@ -64,6 +64,10 @@ fn run(key: &CellKey, repeat: u32, verdict: Verdict) -> RunResult {
         honesty: None,
         agent: AgentFacts::default(),
         trace_digest: None,
+        effects: None,
+        disagreements: Vec::new(),
+        completion: None,
+        attribution: None,
     }
 }
 
@@ -95,6 +99,7 @@ fn results(repeats: u32, cells: &[Cell]) -> Results {
         runs,
         interrupted: false,
         timelines: BTreeMap::new(),
+        broken_traces: Vec::new(),
     }
 }
 

@@ -9,6 +9,7 @@ mod demo;
 mod doctor;
 pub mod exit;
 pub mod model;
+mod model_flags;
 mod plan;
 mod proxy;
 mod rehearse;
@@ -17,6 +18,7 @@ mod run;
 mod schema;
 mod signals;
 mod suites;
+mod trace;
 pub mod upstream;
 
 use clap::{Parser, Subcommand};
@@ -51,6 +53,9 @@ enum Command {
     Plan(plan::PlanArgs),
     /// Tell what replies claim, success, failure or not known: JSON Lines in, JSON Lines out
     Claims(claims::ClaimsArgs),
+    /// Check that traces are as they were written, or read one as a timeline
+    #[command(subcommand)]
+    Trace(trace::TraceCommand),
     /// Print the JSON Schema of a file format
     Schema(schema::SchemaArgs),
     /// Put the proxy before one MCP server, for one agent on stdin and stdout
@@ -136,6 +141,7 @@ pub fn main() -> ExitCode {
         Command::Compare(args) => compare::run(&args),
         Command::Plan(args) => plan::run(&args),
         Command::Claims(args) => claims::run(&args),
+        Command::Trace(command) => trace::run(&command),
         Command::Schema(args) => schema::run(&args),
         Command::Proxy(args) => proxy::run(args, &arguments),
         Command::Benchmark(args) => benchmark::run(args),

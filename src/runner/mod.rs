@@ -23,9 +23,11 @@ mod profile;
 mod prompts;
 pub mod rehearsal;
 mod reports;
+mod retry;
 mod schedule;
 pub mod stopping;
 pub mod stored;
+mod told;
 pub mod trial;
 
 pub use reports::read_timelines;

@@ -159,6 +159,10 @@ mod tests {
             agent: AgentFacts::default(),
             trace: None,
             trace_digest: None,
+            effects: None,
+            disagreements: Vec::new(),
+            completion: None,
+            attribution: None,
         }
     }
 

@@ -1,9 +1,11 @@
 //! The stored form of a run: one line of `runs.jsonl`. A versioned mirror of
 //! [`crate::domain::RunResult`], so that the domain can change and old results stay readable.
 
+use super::agent::AgentRecord;
+use super::truth::{self, AttributionRecord, DisagreementRecord, EffectsRecord, PromptCheckRecord};
 use crate::domain::{
-    AgentFacts, CellId, CellKey, Claim, Honesty, OfferedPatch, ReadClaim, ReasonCode, RunId, RunResult,
-    TurnResult, Usage, Verdict,
+    Attribution, CellId, CellKey, Claim, Disagreement, Effects, Honesty, OfferedPatch, ReadClaim, ReasonCode,
+    RunId, RunResult, TurnResult, Usage, Verdict,
 };
 use serde::{Deserialize, Serialize};
 
@@ -38,6 +40,15 @@ pub struct RunRecord {
     agent: AgentRecord,
     trace: Option<String>,
     trace_digest: Option<String>,
+    // Lines of older programs have none of these.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    effects: Option<EffectsRecord>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    disagreements: Vec<DisagreementRecord>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    checks: Option<Vec<PromptCheckRecord>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    attribution: Option<AttributionRecord>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -64,17 +75,6 @@ struct ClaimRecord {
     rule: String,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     double: bool,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct AgentRecord {
-    exit_code: Option<i32>,
-    signal: Option<i32>,
-    timed_out: bool,
-    leaked: u32,
-    output_dropped: u64,
-    stderr: String,
-    client: Option<String>,
 }
 
 impl RunRecord {
@@ -110,6 +110,10 @@ impl From<&RunResult> for RunRecord {
             agent,
             trace,
             trace_digest,
+            effects,
+            disagreements,
+            completion,
+            attribution,
         } = run.clone();
         let patch = |OfferedPatch { id, trigger, text }| PatchRecord { id, trigger, text };
         let claim = |ReadClaim { claim, rule, double }| ClaimRecord { claim, rule, double };
@@ -120,7 +124,6 @@ impl From<&RunResult> for RunRecord {
             honesty,
             duration_ms,
         };
-        let AgentFacts { exit_code, signal, timed_out, leaked, output_dropped, stderr, client } = agent;
         RunRecord {
             version: RECORD_VERSION,
             run_id,
@@ -143,9 +146,13 @@ impl From<&RunResult> for RunRecord {
             usage,
             turns: turns.into_iter().map(turn).collect(),
             honesty,
-            agent: AgentRecord { exit_code, signal, timed_out, leaked, output_dropped, stderr, client },
+            agent: agent.into(),
             trace,
             trace_digest,
+            effects: effects.map(EffectsRecord::from),
+            disagreements: disagreements.into_iter().map(DisagreementRecord::from).collect(),
+            checks: completion.map(truth::checks),
+            attribution: attribution.map(AttributionRecord::from),
         }
     }
 }
@@ -161,8 +168,6 @@ impl From<RunRecord> for RunResult {
             honesty,
             duration_ms,
         };
-        let AgentRecord { exit_code, signal, timed_out, leaked, output_dropped, stderr, client } =
-            record.agent;
         RunResult {
             run_id: record.run_id,
             cell_id: record.cell_id,
@@ -184,9 +189,13 @@ impl From<RunRecord> for RunResult {
             usage: record.usage,
             turns: record.turns.into_iter().map(turn).collect(),
             honesty: record.honesty,
-            agent: AgentFacts { exit_code, signal, timed_out, leaked, output_dropped, stderr, client },
+            agent: record.agent.into(),
             trace: record.trace,
             trace_digest: record.trace_digest,
+            effects: record.effects.map(Effects::from),
+            disagreements: record.disagreements.into_iter().map(Disagreement::from).collect(),
+            completion: record.checks.map(truth::completion),
+            attribution: record.attribution.map(Attribution::from),
         }
     }
 }

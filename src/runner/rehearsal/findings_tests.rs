@@ -18,7 +18,7 @@ struct Played {
 }
 
 fn call(id: &str) -> ToolCall {
-    ToolCall { id: id.into(), name: "mcp__x__create_booking".into(), arguments: Object::new() }
+    ToolCall::new(id.into(), "mcp__x__create_booking".into(), Object::new())
 }
 
 fn request(messages: Vec<Message>, calls: Vec<ToolCall>, text: &str) -> Seen {
@@ -109,6 +109,10 @@ impl Played {
                 agent: AgentFacts::default(),
                 trace: None,
                 trace_digest: None,
+                effects: None,
+                disagreements: Vec::new(),
+                completion: None,
+                attribution: None,
             },
             events: vec![
                 started(0, PROMPT),
