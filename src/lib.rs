@@ -26,6 +26,7 @@
 
 pub mod agent;
 pub mod cli;
+pub mod contract;
 pub mod domain;
 pub mod harness;
 pub mod judge;

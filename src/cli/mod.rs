@@ -4,6 +4,7 @@
 pub mod agent;
 mod benchmark;
 mod compare;
+mod contract;
 mod demo;
 mod doctor;
 pub mod exit;
@@ -46,6 +47,8 @@ enum Command {
     Report(report::ReportArgs),
     /// Tell what changed between two results, or between two values of an axis, cell by cell
     Compare(compare::CompareArgs),
+    /// Test tools without an agent: their server against a backend that answers, breaks off or refuses as told
+    Contract(contract::ContractArgs),
     /// Tell what a suite would run, what its repeats can tell apart, and what that would take
     Plan(plan::PlanArgs),
     /// Print the JSON Schema of a file format
@@ -131,6 +134,7 @@ pub fn main() -> ExitCode {
         Command::Rehearse(args) => rehearse::run(args),
         Command::Report(args) => report::run(&args),
         Command::Compare(args) => compare::run(&args),
+        Command::Contract(args) => contract::run(&args),
         Command::Plan(args) => plan::run(&args),
         Command::Schema(args) => schema::run(&args),
         Command::Proxy(args) => proxy::run(args, &arguments),

@@ -9,6 +9,7 @@ mod ids;
 pub mod json;
 mod raw_json;
 mod result;
+pub mod secrets;
 mod time;
 mod tool;
 mod usage;

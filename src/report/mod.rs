@@ -34,10 +34,15 @@ pub use changes::{Changes, ChangesFormat, Side};
 pub use changes_json::{ChangeSummary, ChangesSummary, SideSummary};
 pub use compare::{Comparison, Decision, Difference, PatchSummary};
 pub use gate::{GateResult, GateState, evaluate, gate_state};
+pub(crate) use junit::attribute;
+pub(crate) use markdown::{Table as MarkdownTable, code, prose};
+pub(crate) use results::Options as TerminalOptions;
 pub use results::{Fact, Options, PlannedCell, Results, Source, SuiteInfo};
 pub use summary::Summary;
 pub use template::{TemplateError, render_template, written};
 pub use terminal::text as terminal_text;
+pub(crate) use terminal::{finish, table, wrapped};
+pub(crate) use text::{counted, shortened, visible};
 pub use timeline::{EntryKind, Timeline, TimelineEntry, TimelineLimits, timeline, timelines};
 pub use view::{CellView, IntervalMethod, Rate, Reason, View, ViolationKind};
 

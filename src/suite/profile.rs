@@ -363,7 +363,7 @@ fn passed(decoder: &mut Decoder, environment: &Fields<'_>) -> Vec<String> {
 }
 
 /// Environment variables, their values templates.
-pub(super) fn variables(decoder: &mut Decoder, node: &Node, names: &Names) -> BTreeMap<String, String> {
+pub(crate) fn variables(decoder: &mut Decoder, node: &Node, names: &Names) -> BTreeMap<String, String> {
     let mut set = BTreeMap::new();
     for (key, node) in decoder.named(node, "names and values of variables").unwrap_or_default() {
         variable_name(decoder, &At { value: key.text.clone(), span: key.span.clone() });

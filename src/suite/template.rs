@@ -5,6 +5,7 @@
 //! |---|---|
 //! | prompts, what the user says | `vars` of the suite; `run.id`, `run.repeat`, `run.seed`; `model` |
 //! | upstream commands and environment | `vars`; all of `run` |
+//! | the server of a contract | `vars`; `fixture.url`, `contract.dir` |
 //! | an agent's files, commands and environment | `nochmal`, `profile.dir`, `model`, `prompt.system`, `prompt.user`, `session`, all of `run`, `mcp` and `env`; `say` in `next` |
 //!
 //! `run` has `id`, `repeat`, `seed`, `dir` and `home`; `mcp` has `name`, `transport` (`http` or
@@ -106,6 +107,8 @@ pub enum Place {
     Words,
     /// An upstream's command, arguments, folder and environment.
     Upstream,
+    /// The server of a contract: command, arguments, folder, environment, address.
+    Contract,
     /// An agent's files, environment, and first command.
     Agent,
     /// An agent's command for a later turn.
@@ -128,6 +131,12 @@ impl Names {
             run.extend([("dir", text("/run")), ("home", text("/run/home"))]);
         }
         let mut values: BTreeMap<String, Value> = BTreeMap::new();
+        if place == Place::Contract {
+            values.extend(vars.iter().map(|(name, value)| (name.clone(), text(value))));
+            values.insert("fixture".to_owned(), map([("url", text("http://127.0.0.1:1"))]));
+            values.insert("contract".to_owned(), map([("dir", text("/contracts"))]));
+            return Names { place, values };
+        }
         if matches!(place, Place::Words | Place::Upstream) {
             values.extend(vars.iter().map(|(name, value)| (name.clone(), text(value))));
         } else {
@@ -237,9 +246,11 @@ pub fn mistakes(source: &Arc<Source>, span: &Range<usize>, text: &str, names: &N
             }
             match closest(name, known.iter().map(String::as_str)) {
                 Some(meant) => mistake.help(format!("did you mean {}?", shown(meant))),
-                None if names.place == Place::Words || names.place == Place::Upstream => mistake.help(
-                    format!("known: {}; your own names stand under `vars:`", super::decode::list(&known)),
-                ),
+                None if matches!(names.place, Place::Words | Place::Upstream | Place::Contract) => mistake
+                    .help(format!(
+                        "known: {}; your own names stand under `vars:`",
+                        super::decode::list(&known)
+                    )),
                 None => mistake.help(format!("known: {}", super::decode::list(&known))),
             };
             mistake

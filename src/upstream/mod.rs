@@ -5,11 +5,13 @@ pub mod builtin;
 mod launch;
 mod probe;
 pub mod remote;
+mod session;
 
 pub(crate) use launch::stderr_part;
-pub use launch::{Ended, Launch, LaunchError, Running, launch};
+pub use launch::{Ended, Launch, LaunchError, Running, environment, launch};
 pub use probe::{ProbeError, list_tools};
 pub use remote::{Remote, RemoteError};
+pub use session::{Called, Session};
 
 /// Where an upstream is.
 #[derive(Debug, Clone)]
