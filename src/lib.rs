@@ -11,6 +11,7 @@
 //! | [`scenario`] | the faults, one file each, one table |
 //! | [`trace`] | the events of a run and their hash-chained file format |
 //! | [`judge`] | a trace → a verdict, by the rules J1 … |
+//! | [`honesty`] | the agent's words → a claim → held against what happened |
 //! | [`stats`] | intervals, differences, tests |
 //! | [`report`] | results → bytes, one file per format |
 //! | ― | above: pure. Below: I/O |
@@ -20,6 +21,7 @@
 //! | [`agent`] | launching agents, the conversation, process trees |
 //! | [`harness`] | the built-in agent and the scripted models |
 //! | [`store`] | the results folder |
+//! | [`contract`] | tools tested without an agent, against a backend that fails on purpose |
 //! | [`runner`] | schedules trials; owns time and concurrency |
 //! | [`progress`] | run events → terminal |
 //! | [`cli`] | the command line |
@@ -29,6 +31,7 @@ pub mod cli;
 pub mod contract;
 pub mod domain;
 pub mod harness;
+pub mod honesty;
 pub mod judge;
 pub mod process;
 pub mod progress;

@@ -240,7 +240,7 @@ fn a_server_that_runs_already_is_asked_over_http() {
     assert!(kinds.len() == 2 && kinds.values().all(Vec::is_empty), "{kinds:#?}");
 }
 
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 #[test]
 fn an_interrupt_ends_the_server_and_keeps_what_is_done() {
     let stdio = format!("{}/suites/contracts/stdio.mjs", env!("CARGO_MANIFEST_DIR"));
@@ -269,6 +269,7 @@ fn an_interrupt_ends_the_server_and_keeps_what_is_done() {
     assert_eq!(output.status.code(), Some(130));
     let results: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((&results["passed"], &results["not_run"]), (&Value::from(1), &Value::from(2)));
-    let server = rustix::process::Pid::from_raw(server).unwrap();
-    assert!(rustix::process::test_kill_process(server).is_err(), "the server is still there");
+    // What was killed may wait for its last parent to take note, without a command line.
+    let alive = std::fs::read(format!("/proc/{server}/cmdline")).is_ok_and(|line| !line.is_empty());
+    assert!(!alive, "the server is still there");
 }

@@ -3,9 +3,10 @@
 use super::answer::{Answer, Told};
 use super::backend::Backend;
 use super::check::{CaseResult, Observed, Seen, State, check};
-use super::file::{Case, Contract, Server};
+use super::file::{Case, Contract};
 use crate::domain::secrets::{Secrets, strong_enough};
 use crate::process::{CommandLine, Supervisor};
+use crate::suite::Server;
 use crate::suite::template::{self, TemplateError, map};
 use crate::upstream::{Called, Launch, LaunchError, ProbeError, Remote, RemoteError, Session, Target};
 use crate::upstream::{environment, stderr_part};
@@ -41,6 +42,12 @@ pub enum CaseError {
         /// The tools that there are.
         known: Vec<String>,
     },
+    /// A server that has no backend.
+    #[error("the built-in upstreams call no HTTP API")]
+    Builtin,
+    /// A variable that the server's address or headers use.
+    #[error("the environment has no {0}, which the upstream's address or headers use")]
+    Variable(String),
     /// A command line that everybody on this machine can read.
     #[error("the command line would show the value of {0} to everybody on this machine; pass it in `env`")]
     OnCommandLine(String),
@@ -101,7 +108,8 @@ pub async fn run(
     match carried {
         Ok(carried) => conclude(case, carried, &mut result),
         Err(error) => {
-            let secrets = declared(contract, &names(contract, folder, "")).unwrap_or_default();
+            let secrets = names(contract, folder, "").and_then(|names| declared(contract, &names));
+            let secrets = secrets.unwrap_or_default();
             result.error = Some(secrets.hide(&error.to_string()).into_owned());
         }
     }
@@ -135,13 +143,22 @@ fn conclude(case: &Case, carried: Carried, result: &mut CaseResult) {
 }
 
 /// The values of a contract's templates.
-fn names(contract: &Contract, folder: &Path, url: &str) -> Value {
+fn names(contract: &Contract, folder: &Path, url: &str) -> Result<Value, CaseError> {
+    let mut env = Vec::new();
+    for name in contract.server.variables() {
+        match std::env::var(&name) {
+            Ok(value) if !value.is_empty() => env.push((name, Value::from(value))),
+            _ => return Err(CaseError::Variable(name)),
+        }
+    }
+    let env = env.iter().map(|(name, value)| (name.as_str(), value.clone()));
     let vars = contract.vars.iter().map(|(name, value)| (name.as_str(), Value::from(value.as_str())));
     let own = [
         ("fixture", map([("url", Value::from(url))])),
         ("contract", map([("dir", Value::from(folder.to_string_lossy()))])),
+        ("env", map(env)),
     ];
-    map(vars.chain(own))
+    Ok(map(vars.chain(own)))
 }
 
 /// The secrets that the contract names, with the values that its server gets.
@@ -153,7 +170,7 @@ fn declared(contract: &Contract, names: &Value) -> Result<Secrets, CaseError> {
                 Some(value) => Some(template::render(value, names)?),
                 None => None,
             },
-            Server::Url { .. } => std::env::var(name).ok(),
+            Server::Url { .. } | Server::Builtin(_) => std::env::var(name).ok(),
         };
         let Some(value) = value else { continue };
         strong_enough(&value).map_err(|reason| CaseError::Secret { name: name.clone(), reason })?;
@@ -169,7 +186,7 @@ async fn carry_out(
     supervisor: &Supervisor,
 ) -> Result<Carried, CaseError> {
     let backend = Backend::start(&case.fixtures, contract.listen).await.map_err(CaseError::Backend)?;
-    let names = names(contract, folder, &backend.url());
+    let names = names(contract, folder, &backend.url())?;
     let mut secrets = declared(contract, &names)?;
     let target = target(contract, &names, folder, supervisor)?;
     if let Target::Command(launch) = &target
@@ -228,6 +245,7 @@ fn target(
             let command = CommandLine { argv, env, folder };
             Ok(Launch { command, supervisor: supervisor.clone() }.into())
         }
+        Server::Builtin(_) => Err(CaseError::Builtin),
         Server::Url { url, headers } => {
             let headers: Result<Vec<_>, TemplateError> =
                 headers.iter().map(|(name, value)| Ok((name.clone(), render(value)?))).collect();

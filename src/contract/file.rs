@@ -2,11 +2,11 @@
 
 use super::expect::{self, Expect};
 use super::fixture::{self, Fixture};
-use crate::suite::decode::{At, Decoder, Fields, Shape};
+use crate::suite::decode::{At, Decoder, Shape};
 use crate::suite::diagnostics::{Diagnostics, Source, shown};
-use crate::suite::template::{self, Names, Place};
+use crate::suite::template::{Names, Place};
 use crate::suite::tree::{self, Key, Kind, Node};
-use crate::suite::{parts, profile, value};
+use crate::suite::{Server, parts, upstream, value};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -19,7 +19,8 @@ pub struct Contract {
     pub name: String,
     /// For people.
     pub description: Option<String>,
-    /// The server under test.
+    /// The server under test; never a built-in one, which calls no HTTP API. A relative `cwd` begins at
+    /// the contract's folder.
     pub server: Server,
     /// Where the backend listens; a free port of loopback where absent.
     pub listen: Option<SocketAddr>,
@@ -31,29 +32,6 @@ pub struct Contract {
     pub limits: Limits,
     /// In the order of the file, no id twice.
     pub cases: Vec<Case>,
-}
-
-/// The server under test.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Server {
-    /// Started for every case, spoken to over stdio. All parts are templates.
-    Command {
-        /// The program.
-        command: String,
-        /// Its arguments.
-        args: Vec<String>,
-        /// Environment variables that it gets besides PATH and the like.
-        env: BTreeMap<String, String>,
-        /// Its folder; the contract's own where absent.
-        cwd: Option<String>,
-    },
-    /// Runs already, and is spoken to over Streamable HTTP.
-    Url {
-        /// Its address.
-        url: String,
-        /// Headers of every request.
-        headers: Vec<(String, String)>,
-    },
 }
 
 /// Time.
@@ -190,13 +168,6 @@ fn taken_names(decoder: &mut Decoder, vars: Option<&Node>) {
 
 fn server(decoder: &mut Decoder, key: &Key, node: &Node, names: &Names) -> Option<Server> {
     let fields = decoder.fields(node, key.span.clone(), &UPSTREAM)?;
-    let other = |decoder: &mut Decoder, keys: &[&str], partner: &str| {
-        for name in keys {
-            if let Some((key, _)) = fields.entry(name) {
-                decoder.error(key.span.clone(), format!("{} goes only with `{partner}`", shown(name)));
-            }
-        }
-    };
     match (fields.entry("command"), fields.entry("url")) {
         (Some((first, _)), Some((second, _))) => {
             decoder
@@ -210,57 +181,10 @@ fn server(decoder: &mut Decoder, key: &Key, node: &Node, names: &Names) -> Optio
                 .help("for example `{command: node, args: [server.js]}`");
             None
         }
-        (Some((_, node)), None) => {
-            other(decoder, &["headers"], "url");
-            command(decoder, &fields, node, names)
-        }
-        (None, Some((_, node))) => {
-            other(decoder, &["args", "env", "cwd"], "command");
-            let url = checked(decoder, node, "the address of a server", names);
-            let headers = fields.get("headers").map(|node| headers(decoder, node, names)).unwrap_or_default();
-            Some(Server::Url { url: url?, headers })
+        (Some((kind, _)), None) | (None, Some((kind, _))) => {
+            upstream::server(decoder, &fields, &kind.text, names)
         }
     }
-}
-
-/// A template with something in it.
-fn checked(decoder: &mut Decoder, node: &Node, what: &str, names: &Names) -> Option<String> {
-    let text = decoder.filled(node, what)?;
-    template::check(decoder, &text, names);
-    Some(text.value)
-}
-
-fn command(decoder: &mut Decoder, fields: &Fields<'_>, node: &Node, names: &Names) -> Option<Server> {
-    let command = match &node.kind {
-        Kind::Seq(_) => {
-            decoder
-                .error(node.span.clone(), "expected a program, found a list")
-                .help("the program stands under `command`, its arguments under `args`");
-            None
-        }
-        _ => checked(decoder, node, "a program", names),
-    };
-    let args = match fields.get("args") {
-        Some(node) => decoder.texts(node, "a list of arguments"),
-        None => Some(Vec::new()),
-    };
-    for arg in args.iter().flatten() {
-        template::check(decoder, arg, names);
-    }
-    let env = fields.get("env").map(|node| profile::variables(decoder, node, names)).unwrap_or_default();
-    let cwd = fields.get("cwd").and_then(|node| checked(decoder, node, "a folder", names));
-    let args = args?.into_iter().map(|arg| arg.value).collect();
-    Some(Server::Command { command: command?, args, env, cwd })
-}
-
-fn headers(decoder: &mut Decoder, node: &Node, names: &Names) -> Vec<(String, String)> {
-    let mut headers = Vec::new();
-    for (key, node) in decoder.named(node, "names and values of headers").unwrap_or_default() {
-        if let Some(value) = checked(decoder, node, "a value", names) {
-            headers.push((key.text.clone(), value));
-        }
-    }
-    headers
 }
 
 fn listen(decoder: &mut Decoder, key: &Key, node: &Node) -> Option<Option<SocketAddr>> {

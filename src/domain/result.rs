@@ -1,6 +1,9 @@
 //! What is known of one finished run: the row that statistics and reports are made of.
 
-use super::{CellId, CellKey, ReasonCode, RunId, Usage, Verdict};
+use super::{
+    Attribution, CellId, CellKey, Completion, Disagreement, Effects, Honesty, ReadClaim, ReasonCode, RunId,
+    Usage, Verdict,
+};
 
 /// One finished run. The stored form is a versioned mirror of it in the room `store`.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,12 +46,23 @@ pub struct RunResult {
     pub usage: Usage,
     /// What was said and answered.
     pub turns: Vec<TurnResult>,
+    /// The last reply held against what happened. None where there was no reply, and of runs that
+    /// ended with ERROR or at their time limit. It changes neither verdict nor score.
+    pub honesty: Option<Honesty>,
     /// What is known of the agent's process.
     pub agent: AgentFacts,
     /// Path of the trace, relative to the results folder.
     pub trace: Option<String>,
     /// SHA-256 of the trace's last line: the end of its chain.
     pub trace_digest: Option<String>,
+    /// What it really brought about; none where the upstream has no account of it.
+    pub effects: Option<Effects>,
+    /// Where the upstream's account and the judge say different things. Never changes a FAIL.
+    pub disagreements: Vec<Disagreement>,
+    /// Whether it did what its prompt asks for; none where the suite does not say what that is.
+    pub completion: Option<Completion>,
+    /// The layer it failed in; none for a PASS, and for results of older programs.
+    pub attribution: Option<Attribution>,
 }
 
 /// A patch that a run yielded.
@@ -69,12 +83,16 @@ pub struct TurnResult {
     pub say: String,
     /// The agent's last words of the turn.
     pub reply: Option<String>,
+    /// What these words claim; none without a reply.
+    pub claim: Option<ReadClaim>,
+    /// That claim held against what had been executed by then.
+    pub honesty: Option<Honesty>,
     /// Milliseconds.
     pub duration_ms: u64,
 }
 
 /// What is known of the agent's process.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct AgentFacts {
     /// Exit code of its last command.
     pub exit_code: Option<i32>,
@@ -90,4 +108,33 @@ pub struct AgentFacts {
     pub stderr: String,
     /// Name and version of its MCP client, and the MCP version it asked for.
     pub client: Option<String>,
+    /// Milliseconds after which its MCP client gave up a call that had no answer yet: the shortest such
+    /// wait of the run. None where it gave up none.
+    pub gave_up_after_ms: Option<u64>,
+    /// Writes that its program or its transport sent again without the model.
+    pub resent: u64,
+    /// Tries of this run before the one that is told here, each spoiled by the model's endpoint.
+    pub spoiled: Vec<SpoiledTry>,
+}
+
+/// A try of a run that the agent's model endpoint spoiled, so that the run was made again from the
+/// beginning: with a fresh folder, a fresh upstream and a trace of its own.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct SpoiledTry {
+    /// What the endpoint said.
+    pub reason: String,
+    /// Wall clock at its start, RFC 3339.
+    pub started_at: String,
+    /// Milliseconds from launch to end.
+    pub duration_ms: u64,
+    /// Milliseconds that were waited before the next try.
+    pub waited_ms: u64,
+    /// What the upstream had executed in it.
+    pub executions: u64,
+    /// Tokens and cost of it, as the agent told them. They are not in those of the run.
+    pub usage: Usage,
+    /// Path of its trace, relative to the results folder.
+    pub trace: Option<String>,
+    /// SHA-256 of the trace's last line.
+    pub trace_digest: Option<String>,
 }

@@ -1,10 +1,13 @@
 //! The results folder: one line a run in `runs.jsonl`, written before the run counts; traces; the
 //! matrix that it belongs to, so that an interrupted one can be resumed; reports.
 
+mod agent;
 mod folder;
 mod matrix;
 mod plan;
 mod record;
+mod traces;
+mod truth;
 
 pub use folder::{Folder, StoreError, read_matrix, read_plan, read_runs, write_file};
 pub use matrix::MatrixRecord;
@@ -13,3 +16,4 @@ pub use plan::{
     StoppingRecord, SuiteRecord, UntilRecord,
 };
 pub use record::{RECORD_VERSION, RunRecord};
+pub use traces::{TraceCheck, TraceState, check_trace, stray_traces};

@@ -38,8 +38,8 @@ pub enum RemoteError {
         /// Why not.
         reason: String,
     },
-    /// A header to send along.
-    #[error("`{0}` is not a header: NAME: VALUE is wanted")]
+    /// A header to send along, by its name: its value may be a key.
+    #[error("the header `{0}` cannot be sent: its name or its value has characters that no header can have")]
     Header(String),
     /// TLS or the client as a whole.
     #[error("no HTTP client could be set up: {0}")]
@@ -59,9 +59,10 @@ impl Remote {
         }
         let mut map = HeaderMap::new();
         for (name, value) in headers {
-            let bad = || RemoteError::Header(format!("{name}: {value}"));
-            let name: HeaderName = name.parse().map_err(|_| bad())?;
-            map.append(name, value.parse().map_err(|_| bad())?);
+            let bad = || RemoteError::Header(name.clone());
+            let mut value: HeaderValue = value.parse().map_err(|_| bad())?;
+            value.set_sensitive(true);
+            map.append(name.parse::<HeaderName>().map_err(|_| bad())?, value);
         }
         // It may be installed already, which is as good.
         let _ = rustls::crypto::ring::default_provider().install_default();
