@@ -142,8 +142,8 @@ impl Call {
             Told::ProtocolError => self.answer == Some(AnswerKind::ProtocolError),
             Told::InputRequired => self.answer == Some(AnswerKind::InputRequired),
             Told::Timeout => self.timed_out,
-            Told::ConnectionLost => self.lost,
-            Told::Unavailable => !self.sent,
+            Told::ConnectionLost | Told::EpochChanged => self.lost,
+            Told::Unavailable | Told::StaleEpoch => !self.sent,
             Told::RateLimited { .. } | Told::Malformed | Told::ServerError => false,
         };
         (!fits).then_some("got an answer that does not fit what happened upstream")

@@ -3,8 +3,10 @@
 
 mod chain;
 mod event;
+mod execution;
 
 pub use chain::{Encoder, Trace, TraceError, read, read_sound, verify};
 pub use event::{
     Answer, AnswerKind, Body, Event, Fault, LogKind, Peer, Record, Started, TRACE_VERSION, Told,
 };
+pub use execution::{Binding, Decision, Execution, FileDigest};

@@ -61,6 +61,7 @@ impl History {
             class,
             arguments: Some(RawJson::parse(arguments).unwrap()),
             continuation,
+            binding: None,
         });
         call
     }
