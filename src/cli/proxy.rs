@@ -2,9 +2,11 @@
 //! that its users come from; R6 says what is an error.
 
 use super::{Failure, exit};
+use crate::domain::Present;
 use crate::process::{CommandLine, Supervisor};
 use crate::proxy::standalone::{self, AuditTools, Config, StandaloneError};
 use crate::scenario::{self, Parameters};
+use crate::suite::units;
 use crate::upstream::{Launch, Remote, Target};
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
@@ -44,7 +46,7 @@ pub struct ProxyArgs {
     /// Variables separated by commas
     #[arg(long, value_name = "KEY=VALUE,…", value_parser = NonEmptyStringValueParser::new(), allow_hyphen_values = true)]
     upstream_env: Option<String>,
-    /// F1 … F5; without one nothing is injected
+    /// A fault (`nochmal scenarios` lists them); without one nothing is injected
     #[arg(long, value_name = "ID", value_parser = scenario_id, allow_hyphen_values = true)]
     scenario: Option<String>,
     /// deterministic, or chaos: every call fails with the probability --error-rate
@@ -56,6 +58,15 @@ pub struct ProxyArgs {
     /// With --scenario F2: seconds that the 429 announces
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400), allow_hyphen_values = true)]
     retry_after: Option<u64>,
+    /// With --scenario T2: how long after the call the timeout is told, as 500ms or 20s
+    #[arg(long, value_name = "TIME", value_parser = units::duration, allow_hyphen_values = true)]
+    delay: Option<Duration>,
+    /// With --scenario T4: how long the answer is held back from a client that does not give up
+    #[arg(long, value_name = "TIME", value_parser = units::duration, allow_hyphen_values = true)]
+    late: Option<Duration>,
+    /// How failures are told that are not the upstream's own: plain, or structured
+    #[arg(long, value_name = "FORM", value_parser = present, default_value = "plain")]
+    present: Present,
     /// Seed of chaos
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
@@ -142,10 +153,15 @@ fn probability(text: &str) -> Result<f64, String> {
 }
 
 fn scenario_id(text: &str) -> Result<String, String> {
-    let ids: Vec<&str> =
-        scenario::table().iter().map(|entry| entry.id).filter(|id| *id != scenario::CHAOS).collect();
-    let known = ids.iter().find(|id| **id == text);
-    known.map(|id| (*id).to_owned()).ok_or_else(|| format!("one of {} is wanted", ids.join(", ")))
+    if scenario::find(text).is_some() && text != scenario::CHAOS {
+        return Ok(text.to_owned());
+    }
+    let ids: Vec<String> = scenario::spellings().into_iter().filter(|id| *id != scenario::CHAOS).collect();
+    Err(format!("one of {} is wanted", ids.join(", ")))
+}
+
+fn present(text: &str) -> Result<Present, String> {
+    Present::from_name(text).ok_or_else(|| "plain or structured is wanted".to_owned())
 }
 
 impl ProxyArgs {
@@ -181,6 +197,11 @@ impl ProxyArgs {
         if self.retry_after.is_some() && scenario.as_deref() != Some("F2") {
             return Err("--retry-after goes with --scenario F2 only".to_owned());
         }
+        for (flag, given, id) in [("--delay", self.delay, "T2"), ("--late", self.late, "T4")] {
+            if given.is_some() && scenario.as_deref() != Some(id) {
+                return Err(format!("{flag} goes with --scenario {id} only"));
+            }
+        }
         let upstream = match &self.upstream_url {
             Some(url) => Remote::new(url, &self.upstream_header).map_err(|error| error.to_string())?.into(),
             None => self.command()?,
@@ -197,7 +218,10 @@ impl ProxyArgs {
                 retry_after: Duration::from_secs(self.retry_after.unwrap_or(60)),
                 error_rate: self.error_rate.unwrap_or(0.0),
                 seed: self.seed,
+                delay: self.delay.unwrap_or(Parameters::default().delay),
+                late: self.late.unwrap_or(Parameters::default().late),
             },
+            present: self.present,
             write_tools: self.write_tools.map(|list| list.0),
             read_tools: self.read_tools.map(|list| list.0).unwrap_or_default(),
             key_fields: self.key_fields.map_or_else(|| vec!["idempotency_key".to_owned()], |list| list.0),

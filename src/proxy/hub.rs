@@ -2,13 +2,14 @@
 //! into the trace, and messages go out in the order in which the engine gave them.
 
 use super::engine::{Action, Engine, Input, Question, audit_answer};
-use crate::domain::{ConnectionId, Micros, ToolInfo};
+use crate::domain::{ConnectionId, Micros, RawJson, ToolInfo};
 use crate::trace::{Encoder, Event, Record};
 use axum::http::HeaderMap;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 use tokio::sync::{Notify, mpsc};
+use tokio_util::sync::CancellationToken;
 
 /// Where records go as they are made. Called in the order of the trace, before the message that a
 /// record announces leaves.
@@ -36,6 +37,15 @@ pub trait Sink: Send {
 pub(super) struct Outgoing {
     pub message: String,
     pub carried: Carried,
+    /// In place of a message: the answer to the request with this id breaks off, and over stdio
+    /// the whole connection with it.
+    pub cut: Option<RawJson>,
+}
+
+impl Outgoing {
+    fn new(message: String, carried: Carried) -> Outgoing {
+        Outgoing { message, carried, cut: None }
+    }
 }
 
 /// What HTTP says beside a message. It goes along with every message that the engine passes on
@@ -87,6 +97,10 @@ struct State {
     sink: Box<dyn Sink>,
     clients: HashMap<ConnectionId, mpsc::UnboundedSender<Outgoing>>,
     upstreams: HashMap<ConnectionId, mpsc::UnboundedSender<Outgoing>>,
+    /// Kills the upstream of a connection.
+    kills: HashMap<ConnectionId, CancellationToken>,
+    /// Connections that were broken; what their clients began goes on.
+    cut: HashSet<ConnectionId>,
     last_connection: u32,
     failure: Option<std::io::Error>,
     closed: bool,
@@ -103,6 +117,8 @@ impl Hub {
             sink,
             clients: HashMap::new(),
             upstreams: HashMap::new(),
+            kills: HashMap::new(),
+            cut: HashSet::new(),
             last_connection: 0,
             failure: None,
             closed: false,
@@ -148,6 +164,16 @@ impl Hub {
         let (sender, receiver) = mpsc::unbounded_channel();
         self.lock().upstreams.insert(connection, sender);
         receiver
+    }
+
+    /// Told when the upstream of a connection is to be killed.
+    pub(super) fn kill_of(&self, connection: ConnectionId) -> CancellationToken {
+        self.lock().kills.entry(connection).or_default().clone()
+    }
+
+    /// Whether the connection was broken, so that its client is gone while its calls go on.
+    pub(super) fn is_cut(&self, connection: ConnectionId) -> bool {
+        self.lock().cut.contains(&connection)
     }
 
     /// Ends the queue to a client: its writer sees the end once it has written everything.
@@ -200,7 +226,7 @@ impl Hub {
         let carried = Carried { stream: Some(stream), ..Carried::default() };
         let state = self.lock();
         let client = state.clients.get(&connection);
-        let _ = client.map(|client| client.send(Outgoing { message: String::new(), carried }));
+        let _ = client.map(|client| client.send(Outgoing::new(String::new(), carried)));
     }
 
     /// Makes tools known before a client comes.
@@ -284,17 +310,23 @@ impl State {
             // A receiver that is gone belongs to a connection that has ended.
             match message {
                 Action::ToClient { connection, message } => {
-                    self.send_to_client(connection, Outgoing { message, carried: carried.clone() });
+                    self.send_to_client(connection, Outgoing::new(message, carried.clone()));
                 }
+                Action::Cut { connection, id } => {
+                    self.cut.insert(connection);
+                    let cut = Outgoing { cut: Some(id), ..Outgoing::new(String::new(), carried.clone()) };
+                    self.send_to_client(connection, cut);
+                }
+                Action::Kill { connection } => self.kills.entry(connection).or_default().cancel(),
                 Action::ToUpstream { connection, message } => {
                     let _ = self
                         .upstreams
                         .get(&connection)
-                        .map(|upstream| upstream.send(Outgoing { message, carried: carried.clone() }));
+                        .map(|upstream| upstream.send(Outgoing::new(message, carried.clone())));
                 }
                 Action::Tell { connection, id, question, modern } => {
                     let message = audit_answer(&id, &self.sink.tell(question), modern);
-                    self.send_to_client(connection, Outgoing { message, carried: carried.clone() });
+                    self.send_to_client(connection, Outgoing::new(message, carried.clone()));
                 }
                 Action::Record(_) => {}
             }

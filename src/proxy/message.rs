@@ -105,7 +105,9 @@ pub(super) fn batch(text: &str) -> Option<Vec<&RawValue>> {
 }
 
 /// `null` is a value here, and not the same as an absent member.
-fn present<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'a RawValue>, D::Error> {
+pub(super) fn present<'de: 'a, 'a, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<&'a RawValue>, D::Error> {
     <&RawValue>::deserialize(deserializer).map(Some)
 }
 

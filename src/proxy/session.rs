@@ -20,6 +20,9 @@ use tokio_util::task::TaskTracker;
 /// How long open calls may still be answered once a client is gone (R8).
 const OPEN_CALL_GRACE: Duration = Duration::from_secs(2);
 
+/// How long what a client began may go on once its connection was broken on purpose.
+const BROKEN_GRACE: Duration = Duration::from_secs(60);
+
 /// How the agent reaches the proxy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Front {
@@ -195,6 +198,12 @@ pub(super) async fn serve_lines<R, W>(
         }
     }
     hub.input(Input::ClientDisconnected { connection });
+    if hub.is_cut(connection) {
+        tokio::select! {
+            _ = tokio::time::timeout(BROKEN_GRACE, all_answered(&hub, connection)) => {}
+            () = ending.cancelled() => {}
+        }
+    }
     wait_for_answers(&hub, connection).await;
     hub.detach_upstream(connection);
     upstream.await.unwrap_or(());
@@ -211,16 +220,17 @@ fn not_text(hub: &Hub, kind: LogKind, who: &str, head: &str) {
 
 /// Gives the open requests of a connection the time that R8 allows.
 pub(super) async fn wait_for_answers(hub: &Hub, connection: ConnectionId) {
-    let all_answered = async {
-        loop {
-            let answered = hub.answered.notified();
-            if hub.open_requests(connection) == 0 {
-                return;
-            }
-            answered.await;
+    let _ = tokio::time::timeout(OPEN_CALL_GRACE, all_answered(hub, connection)).await;
+}
+
+async fn all_answered(hub: &Hub, connection: ConnectionId) {
+    loop {
+        let answered = hub.answered.notified();
+        if hub.open_requests(connection) == 0 {
+            return;
         }
-    };
-    let _ = tokio::time::timeout(OPEN_CALL_GRACE, all_answered).await;
+        answered.await;
+    }
 }
 
 /// Wakes the engine at its deadlines.
@@ -275,7 +285,9 @@ pub(super) fn start_upstream(
         let reading = tokio::spawn(read_upstream(Arc::clone(&hub), connection, stdout));
         let mut writing = std::pin::pin!(writing);
         let mut reading = std::pin::pin!(reading);
+        let kill = hub.kill_of(connection);
         let expected = tokio::select! {
+            () = kill.cancelled() => false,
             () = running.wait() => false,
             result = &mut writing => match result {
                 // The queue ended: we are the ones who end it.
@@ -288,9 +300,11 @@ pub(super) fn start_upstream(
             () = async { ending.cancelled().await; wait_for_answers(&hub, connection).await } => true,
         };
         // It may see the end of its stdin, and end, before we see that we have closed it.
-        let expected = expected || ending.is_cancelled() || hub.is_detached(connection);
+        let expected =
+            expected || ending.is_cancelled() || hub.is_detached(connection) || kill.is_cancelled();
         writing.abort();
-        let Ended { how, stderr } = running.end().await;
+        let ended = if kill.is_cancelled() { running.kill().await } else { running.end().await };
+        let Ended { how, stderr } = ended;
         // What it wrote before its end still counts.
         if tokio::time::timeout(Duration::from_millis(500), &mut reading).await.is_err() {
             reading.abort();

@@ -6,7 +6,7 @@ use super::listen;
 use super::report_sink::{ReportFile, ReportSink};
 use super::session::{UpstreamSource, deadlines, serve_lines};
 use crate::domain::classify::{Classifier, warning};
-use crate::domain::{RawJson, ToolInfo};
+use crate::domain::{Present, RawJson, ToolInfo, hex};
 use crate::judge::markdown;
 use crate::judge::report_file::ReportFile as Content;
 use crate::scenario::{self, Parameters};
@@ -48,6 +48,8 @@ pub struct Config {
     pub scenario: String,
     /// What it is told.
     pub parameters: Parameters,
+    /// How failures are told that are not the upstream's own.
+    pub present: Present,
     /// Replaces the default write patterns (C2).
     pub write_tools: Option<Vec<String>>,
     /// Further reads (C2).
@@ -252,10 +254,14 @@ fn hub(
     let Some(armed) = armed else {
         return Err(StandaloneError::Broken(std::io::Error::other("there is no scenario")));
     };
+    // Without a scenario messages pass to the letter.
+    let correlation = (config.scenario != scenario::NONE).then(random_prefix).flatten();
     let engine = Engine::new(Settings {
         scenario: armed,
         classify: Box::new(move |tool| classifier.classify(tool)),
         upstream_timeout: config.upstream_timeout,
+        present: config.present,
+        correlation,
     });
     let audited = config.audit_tools == AuditTools::On;
     let engine = if audited { engine.with_audit_tools() } else { engine };
@@ -285,6 +291,13 @@ fn hub(
         hub.know_tools(tools);
     }
     Ok(hub)
+}
+
+/// What the ids of a session's attempts begin with.
+fn random_prefix() -> Option<String> {
+    let mut bytes = [0_u8; 8];
+    getrandom::fill(&mut bytes).ok()?;
+    Some(hex(&bytes))
 }
 
 /// Judge and trace, where they are wanted.

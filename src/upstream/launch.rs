@@ -86,7 +86,16 @@ impl Running {
     pub async fn end(mut self) -> Ended {
         drop(self.stdin.take());
         let _ = tokio::time::timeout(GRACE, self.process.wait()).await;
-        self.tree.end(&mut [&mut self.process], GRACE).await;
+        self.end_within(GRACE).await
+    }
+
+    /// Ends it and all that it started at once.
+    pub async fn kill(self) -> Ended {
+        self.end_within(Duration::ZERO).await
+    }
+
+    async fn end_within(mut self, grace: Duration) -> Ended {
+        self.tree.end(&mut [&mut self.process], grace).await;
         let exit = self.process.wait().await;
         let stderr = match &mut self.stderr {
             Some(capture) => {
