@@ -153,14 +153,14 @@ impl Judge {
                 };
                 self.received(*call, tool, *class, &arrived)
             }
-            Event::ScenarioFired { call, fault } => {
+            Event::ScenarioFired { call, fault, .. } => {
                 let known = self.known(*call, "the scenario acted on it")?;
                 known.fired = true;
                 self.fired = true;
                 self.struck |= *fault != Fault::PassThrough;
                 Ok(())
             }
-            Event::CallSent { call } => self.sent(*call),
+            Event::CallSent { call, .. } => self.sent(*call),
             Event::UpstreamAnswered { call, answer } => {
                 self.answered(*call, answer.kind, &answer.body.digest)
             }

@@ -26,6 +26,18 @@ pub enum OnReplace {
     Pass,
 }
 
+impl OnReplace {
+    /// The one of that name.
+    pub fn from_name(name: &str) -> Option<OnReplace> {
+        match name {
+            "close" => Some(OnReplace::Close),
+            "pending" => Some(OnReplace::Pending),
+            "pass" => Some(OnReplace::Pass),
+            _ => None,
+        }
+    }
+}
+
 /// Who approves the code of a new epoch.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Approval {
@@ -309,7 +321,10 @@ mod tests {
         epochs.decided(ONE, &decision);
         let Gate::Refuse(text) = epochs.gate(ONE) else { panic!() };
         let told: serde_json::Value = serde_json::from_str(&text).unwrap();
-        assert_eq!((&told["error"], &told["approvedEpoch"], &told["currentEpoch"]), (&"authorization_stale".into(), &"A".into(), &"B".into()));
+        assert_eq!(
+            (&told["error"], &told["approvedEpoch"], &told["currentEpoch"]),
+            (&"authorization_stale".into(), &"A".into(), &"B".into())
+        );
         assert_eq!(epochs.binding(ONE).unwrap().catalogue.as_deref(), Some("12"));
         let Listed::Ask(mut decision) = list(&mut epochs, "13") else { panic!() };
         // Asked once, however often the client fetches the list.

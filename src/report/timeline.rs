@@ -239,7 +239,7 @@ impl Reader {
                 let text = format!("{tool} ({class}{again}{under})");
                 Some((EntryKind::Call, Some(*call), cut(&text), arguments.as_ref().map(json)))
             }
-            Event::ScenarioFired { call, fault } => {
+            Event::ScenarioFired { call, fault, .. } => {
                 let kind = if *fault == Fault::PassThrough { EntryKind::Note } else { EntryKind::Fault };
                 Some((kind, Some(*call), fault_words(*fault).to_owned(), None))
             }
@@ -302,6 +302,22 @@ fn fault_words(fault: Fault) -> &'static str {
         Fault::ServerError => "answered with a server error, not sent on",
         Fault::Rebuilt => "the server is rebuilt at this call",
         Fault::PassThrough => "the scenario's call; nothing is injected",
+        Fault::TimeoutBeforeDispatch => "answered with a timeout, not sent on",
+        Fault::HalfAnswer => "executed, but the agent gets half of the answer",
+        Fault::LateAnswer => "executed, but the answer is held back",
+        Fault::ConnectionCut => "executed, but the connection breaks in place of the answer",
+        Fault::FailureAfterExecution => "executed, but the agent is told of a failure",
+        Fault::ConnectionRefused => "the connection is refused, not sent on",
+        Fault::Unauthorized => "answered with 401, not sent on",
+        Fault::Forbidden => "answered with 403, not sent on",
+        Fault::ApprovalRefused => "the approval is refused, not sent on",
+        Fault::Altered => "executed, but part of the answer is changed",
+        Fault::Contradiction => "executed, but the answer says success and failure at once",
+        Fault::NoContract => "answered with a page, not sent on",
+        Fault::Interrupted => "sent on, and the connection breaks while the work goes on",
+        Fault::Killed => "sent on, and connection and server are gone",
+        Fault::Withheld => "answered by the scenario, not sent on",
+        Fault::Replaced => "sent on, but the agent gets the scenario's answer",
     }
 }
 
@@ -313,12 +329,20 @@ fn told_words(told: Told) -> String {
         Told::InputRequired => "that more input is needed".to_owned(),
         Told::Timeout => "a timeout".to_owned(),
         Told::RateLimited { retry_after_ms } => format!("429, retry after {retry_after_ms} ms"),
-        Told::Malformed => "half a JSON text".to_owned(),
+        Told::Malformed => "something that breaks the tool's contract".to_owned(),
         Told::ServerError => "a server error".to_owned(),
         Told::ConnectionLost => "that the connection broke".to_owned(),
         Told::Unavailable => "that the server is gone".to_owned(),
         Told::StaleEpoch => "that its approval does not reach the new code; not sent".to_owned(),
         Told::EpochChanged => "that the server was replaced during the call".to_owned(),
+        Told::LocalFailure => "that no connection came about".to_owned(),
+        Told::Unauthorized => "401".to_owned(),
+        Told::Forbidden => "403".to_owned(),
+        Told::Refused => "that a person refused it".to_owned(),
+        Told::Failed => "that it was not done".to_owned(),
+        Told::Altered => "the server's result, with something of it changed".to_owned(),
+        Told::Contradiction => "success and failure at once".to_owned(),
+        Told::Late => "the server's answer, late".to_owned(),
     }
 }
 
@@ -376,12 +400,12 @@ mod tests {
                 continuation: false,
                 binding: None,
             },
-            Event::CallSent { call },
+            Event::CallSent { call, correlation: None },
             Event::UpstreamAnswered {
                 call,
                 answer: Answer { kind: AnswerKind::Result, body: body("{\"ok\":1}") },
             },
-            Event::ScenarioFired { call, fault: Fault::TimeoutAfterExecution },
+            Event::ScenarioFired { call, fault: Fault::TimeoutAfterExecution, field: None },
             Event::CallAnswered { call, told: Told::Timeout, injected: true, body: Some(body("\"late\"")) },
         ]
     }

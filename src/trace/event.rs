@@ -148,11 +148,17 @@ pub enum Event {
         call: CallId,
         /// What was done.
         fault: Fault,
+        /// The field of the answer that was broken, where it was one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        field: Option<String>,
     },
     /// The call is being sent upstream; recorded before the first byte leaves.
     CallSent {
         /// The call.
         call: CallId,
+        /// The id that goes along with this attempt, made before its first byte leaves.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        correlation: Option<String>,
     },
     /// The upstream answered, in time or late (after `UpstreamTimedOut` or `CallCancelled`).
     UpstreamAnswered {
@@ -269,6 +275,38 @@ pub enum Fault {
     PassThrough,
     /// The upstream was rebuilt at this call (R1 to R5).
     Rebuilt,
+    /// Not sent; the agent is told of a timeout (T1).
+    TimeoutBeforeDispatch,
+    /// Executed; the agent gets half of the answer (T3).
+    HalfAnswer,
+    /// Executed; the answer is held back until the agent has given up (T4).
+    LateAnswer,
+    /// Executed; the connection breaks in place of the answer (T5).
+    ConnectionCut,
+    /// Executed; the agent gets an answer that says or suggests that it was not (E1).
+    FailureAfterExecution,
+    /// Not sent; the connection was refused (L1).
+    ConnectionRefused,
+    /// Not sent; 401 (A1).
+    Unauthorized,
+    /// Not sent; 403 (A2).
+    Forbidden,
+    /// Not sent; a person refused it (A3).
+    ApprovalRefused,
+    /// Executed; part of the answer was changed (M1, M2, M5).
+    Altered,
+    /// Executed; success and failure in one answer (M3).
+    Contradiction,
+    /// Not sent; an answer without any contract (M4).
+    NoContract,
+    /// Sent; the connection breaks while the work goes on (I1).
+    Interrupted,
+    /// Sent; connection and upstream are gone (I2).
+    Killed,
+    /// Not sent; the agent gets an answer that a suite describes.
+    Withheld,
+    /// Sent; the agent gets an answer that a suite describes.
+    Replaced,
 }
 
 /// How the upstream answered (J4, J5, J7, J9).
@@ -324,7 +362,7 @@ pub enum Told {
         /// What it announced, in milliseconds.
         retry_after_ms: u64,
     },
-    /// Half a JSON text (F3).
+    /// Something that breaks the tool's contract: half a JSON text, a page (F3, T3, M4).
     Malformed,
     /// A server error (F5, chaos).
     ServerError,
@@ -336,6 +374,22 @@ pub enum Told {
     StaleEpoch,
     /// That the process was replaced during the call, and nobody knows what became of it.
     EpochChanged,
+    /// That no connection came about, so that nothing was sent (L1).
+    LocalFailure,
+    /// 401 (A1).
+    Unauthorized,
+    /// 403 (A2).
+    Forbidden,
+    /// That a person refused it (A3).
+    Refused,
+    /// That the work was not done (E1).
+    Failed,
+    /// The upstream's answer with something of it changed, as a success (M1, M2, M5).
+    Altered,
+    /// Success and failure at once (M3).
+    Contradiction,
+    /// The upstream's own answer, after the agent had waited too long for it (T4).
+    Late,
 }
 
 /// Where a [`Event::Log`] comes from.
