@@ -467,7 +467,7 @@ mod tests {
             for call in [write(), read()] {
                 match scenario.on_call(&call) {
                     OnCall::Answer(injection) | OnCall::ForwardThen(injection) => injections.push(injection),
-                    OnCall::Forward | OnCall::ForwardFired => {}
+                    OnCall::Forward | OnCall::ForwardFired | OnCall::Rebuild(_) => {}
                 }
                 if let OnAnswer::Replace(injection) = answered(&mut scenario, &call, AnswerKind::Result) {
                     injections.push(injection);
