@@ -1,9 +1,10 @@
 //! `nochmal agent`: the built-in agent alone, for one prompt or as a session.
 
+use super::model_flags::ModelFlags;
 use crate::harness::mcp::config::{ConfigError, ServerCommand, distinct, from_file, from_flag};
 use crate::harness::mcp::{Handshake, McpTools, Options, StartError};
 use crate::harness::model::Model;
-use crate::harness::provider::{self, ProviderError};
+use crate::harness::provider::ProviderError;
 use crate::harness::session::{Output, Session, UsageLine};
 use crate::harness::turn::{Limits, TurnError};
 use clap::ValueEnum;
@@ -17,15 +18,8 @@ use tokio_util::sync::CancellationToken;
 /// The flags.
 #[derive(Debug, clap::Args)]
 pub struct AgentArgs {
-    /// Where the model comes from (script); may carry the model, as in script:careful
-    #[arg(long, value_name = "PROVIDER[:MODEL]")]
-    provider: Option<String>,
-    /// Which model; without --provider as PROVIDER:MODEL
-    #[arg(long, value_name = "MODEL")]
-    model: Option<String>,
-    /// For a model that chooses at random
-    #[arg(long, default_value_t = 0)]
-    seed: u64,
+    #[command(flatten)]
+    model: ModelFlags,
     /// The system prompt
     #[arg(long, default_value = "", hide_default_value = true)]
     system: String,
@@ -91,7 +85,7 @@ impl From<HandshakeArg> for Handshake {
     }
 }
 
-fn duration(text: &str) -> Result<Duration, String> {
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
     let signed: jiff::SignedDuration = text.parse().map_err(|error: jiff::Error| error.to_string())?;
     Duration::try_from(signed).map_err(|_| "a time cannot be negative".to_owned())
 }
@@ -140,7 +134,7 @@ impl AgentError {
 /// Where the agent cannot start, or its one prompt got no reply.
 pub fn run(args: &AgentArgs) -> Result<u8, AgentError> {
     let servers = servers(args)?;
-    let model = provider::open(args.provider.as_deref(), args.model.as_deref(), args.seed)?;
+    let model = args.model.open()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let result = runtime.block_on(agent(args, model.as_ref(), &servers));
     runtime.shutdown_background();

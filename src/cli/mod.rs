@@ -8,6 +8,7 @@ mod demo;
 mod doctor;
 pub mod exit;
 pub mod model;
+mod model_flags;
 mod plan;
 mod proxy;
 mod rehearse;

@@ -29,7 +29,7 @@ pub use effects::{
 pub use ids::{CallId, CellId, ConnectionId, RunId};
 pub use present::Present;
 pub use raw_json::RawJson;
-pub use result::{AgentFacts, OfferedPatch, RunResult, TurnResult};
+pub use result::{AgentFacts, OfferedPatch, RunResult, SpoiledTry, TurnResult};
 pub use time::Micros;
 pub use tool::{ToolClass, ToolInfo};
 pub use usage::Usage;

@@ -51,12 +51,15 @@ pub struct ToolCall {
     /// not carried out: the model is told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unreadable: Option<String>,
+    /// What the endpoint wants to get back with the call, unread.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signature: Option<String>,
 }
 
 impl ToolCall {
     /// A call with arguments that could be read.
     pub fn new(id: String, name: String, arguments: Object) -> ToolCall {
-        ToolCall { id, name, arguments, unreadable: None }
+        ToolCall { id, name, arguments, unreadable: None, signature: None }
     }
 
     /// A call whose arguments are a text, as most protocols have them. Nothing at all is no argument.
@@ -66,8 +69,10 @@ impl ToolCall {
             text => serde_json::from_str(text),
         };
         match read {
-            Ok(arguments) => ToolCall { id, name, arguments, unreadable: None },
-            Err(_) => ToolCall { id, name, arguments: Object::new(), unreadable: Some(arguments.to_owned()) },
+            Ok(arguments) => ToolCall::new(id, name, arguments),
+            Err(_) => {
+                ToolCall { unreadable: Some(arguments.to_owned()), ..ToolCall::new(id, name, Object::new()) }
+            }
         }
     }
 }

@@ -195,6 +195,9 @@ pub enum ModelError {
     /// The request is longer than the model's context. A shorter one may be answered.
     #[error("the model endpoint says that the request is too long for the model: {0}")]
     TooLong(String),
+    /// What may be asked for is used up; waiting does not bring it back.
+    #[error("the model endpoint answered 429: {0}")]
+    Quota(String),
     /// The endpoint could not be reached.
     #[error("the model endpoint cannot be reached: {0}")]
     Unreachable(String),
@@ -215,8 +218,27 @@ impl ModelError {
         match self {
             ModelError::Refused { status, .. } => matches!(status, 408 | 429 | 500 | 502..=504 | 520..=599),
             ModelError::Unreachable(_) | ModelError::Broken(_) => true,
-            ModelError::TooLong(_) | ModelError::Malformed(_) | ModelError::NotRecorded(_) => false,
+            ModelError::TooLong(_)
+            | ModelError::Quota(_)
+            | ModelError::Malformed(_)
+            | ModelError::NotRecorded(_) => false,
         }
+    }
+
+    /// The same, and how often it was asked for again.
+    pub fn after(mut self, retries: u32) -> ModelError {
+        match &mut self {
+            ModelError::Refused { message, .. }
+            | ModelError::TooLong(message)
+            | ModelError::Quota(message)
+            | ModelError::Unreachable(message)
+            | ModelError::Broken(message)
+            | ModelError::Malformed(message)
+            | ModelError::NotRecorded(message) => {
+                message.push_str(&format!(" (asked {} times)", u64::from(retries) + 1));
+            }
+        }
+        self
     }
 
     /// OpenTelemetry's `error.type`: few values, and none that people wrote.
@@ -224,6 +246,7 @@ impl ModelError {
         match self {
             ModelError::Refused { status, .. } => status.to_string(),
             ModelError::TooLong(_) => "context_length".to_owned(),
+            ModelError::Quota(_) => "quota".to_owned(),
             ModelError::Unreachable(_) => "unreachable".to_owned(),
             ModelError::Broken(_) => "broken_stream".to_owned(),
             ModelError::Malformed(_) => "malformed".to_owned(),

@@ -5,7 +5,8 @@ use super::load::Loaded;
 use super::names::Names;
 use super::rehearsal::Rehearsal;
 use super::reports::{FromTraces, Rendered, Reports};
-use super::schedule::{OBSERVED, Schedule};
+use super::retry;
+use super::schedule::{OBSERVED, Room, Schedule};
 use super::stopping::Early;
 use super::trial::{self, Shared, TrialError};
 use crate::domain::classify;
@@ -22,6 +23,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -169,9 +171,7 @@ pub async fn run(
     let supervisor = Supervisor::start(Some(program)).map_err(MatrixError::Watchdog)?;
     let (folder, matrix, before) = open(&loaded, options, target)?;
     let finished: HashSet<RunId> = before.iter().map(|run| run.run_id.clone()).collect();
-    let limits = loaded.suite.limits;
-    let per_model = limits.per_model.map(|most| most as usize);
-    let mut schedule = Schedule::new(trials.clone(), &finished, limits.parallel as usize, per_model);
+    let mut schedule = Schedule::new(trials.clone(), &finished, Room::of(&loaded.suite));
     let stopping = options.stopping(&loaded.suite).map(|rule| Early {
         rule,
         level: options.level,
@@ -205,6 +205,7 @@ pub async fn run(
         stopping,
         results: before,
         tasks: JoinSet::new(),
+        notes: tokio::sync::mpsc::unbounded_channel(),
         reports,
         started: now(),
         written: None,
@@ -318,7 +319,7 @@ async fn learn_tools(
         let probe = RunId(format!("probe-{}", trial.cell.id));
         let Ok(dir) = folder.fresh_run_dir(&probe) else { continue };
         let names = Names::of_suite(&shared.loaded.suite).with_run(trial, &dir);
-        let listed = match trial::upstream_launch(shared, upstream, &names, &dir) {
+        let listed = match trial::upstream_launch(shared, name, upstream, &names, &dir) {
             Ok(target) => {
                 let mut listing = std::pin::pin!(upstream::list_tools(&target, PROBE_LIMIT));
                 loop {
@@ -370,6 +371,8 @@ struct Matrix {
     stopping: Option<Early>,
     results: Vec<RunResult>,
     tasks: JoinSet<Ended>,
+    /// What runs tell while they go on.
+    notes: (UnboundedSender<String>, UnboundedReceiver<String>),
     reports: Reports,
     started: Instant,
     written: Option<Instant>,
@@ -393,7 +396,14 @@ impl Matrix {
                     return Err(error);
                 }
             }
-            let Some(joined) = self.tasks.join_next().await else { break Ok(()) };
+            let joined = tokio::select! {
+                joined = self.tasks.join_next() => joined,
+                Some(note) = self.notes.1.recv() => {
+                    events(RunEvent::Note(note));
+                    continue;
+                }
+            };
+            let Some(joined) = joined else { break Ok(()) };
             if let Err(error) = self.ended(joined, events, &mut interrupted) {
                 // Nothing more can be kept: end what runs, and say why.
                 cancel.cancel();
@@ -431,9 +441,11 @@ impl Matrix {
         let dir = self.folder.fresh_run_dir(&trial.run_id)?;
         let shared = Arc::clone(&self.shared);
         let cancel = cancel.clone();
+        let notes = self.notes.0.clone();
+        let tell = move |note| drop(notes.send(note));
         self.tasks.spawn(async move {
             let result = match patch {
-                Ok(patch) => trial::run(&shared, &trial, &dir, patch.as_deref(), &cancel).await,
+                Ok(patch) => retry::run(&shared, &trial, &dir, patch.as_deref(), &cancel, tell).await,
                 Err(reason) => Ok(Some(trial::untested(&trial, &dir, ReasonCode::NoPatchObserved, reason))),
             };
             (trial.run_id, result)

@@ -23,6 +23,7 @@ mod profile;
 mod prompts;
 pub mod rehearsal;
 mod reports;
+mod retry;
 mod schedule;
 pub mod stopping;
 pub mod stored;

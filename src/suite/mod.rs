@@ -27,6 +27,7 @@ pub mod output;
 pub mod parts;
 pub mod plan;
 pub mod profile;
+pub mod provider;
 pub mod repeats;
 pub mod template;
 pub mod tree;

@@ -4,14 +4,14 @@
 //! | where | names |
 //! |---|---|
 //! | prompts, what the user says | `vars` of the suite; `run.id`, `run.repeat`, `run.seed`; `model` |
-//! | upstream commands and environment | `vars`; all of `run` |
+//! | upstream commands, environment, addresses and headers | `vars`; all of `run`; in addresses and headers also `env` |
 //! | an agent's files, commands and environment | `nochmal`, `profile.dir`, `model`, `prompt.system`, `prompt.user`, `session`, all of `run`, `mcp` and `env`; `say` in `next` |
 //!
 //! `run` has `id`, `repeat`, `seed`, `dir` and `home`; `mcp` has `name`, `transport` (`http` or
 //! `stdio`), `url` (HTTP), `command` and `args` (stdio). `nochmal` is the path of this program,
 //! `profile.dir` the folder of the profile's file. `prompt.system` is the empty text where there
 //! is none, and holds the patch already. `env` has the variables that the profile passes on and
-//! that are set; `{{ env.SOME_URL | default("https://…", true) }}` where one may be missing. A name
+//! that are set, and in addresses and headers every variable that the template names; `{{ env.SOME_URL | default("https://…", true) }}` where one may be missing. A name
 //! that does not exist is an error: a prompt with a hole in it measures nothing.
 
 use super::decode::{At, Decoder};
@@ -19,7 +19,7 @@ use super::diagnostics::{Diagnostic, Source, closest, shown};
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Value;
 use minijinja::{AutoEscape, Environment, ErrorKind, UndefinedBehavior};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -112,7 +112,16 @@ pub enum Place {
     AgentNext,
 }
 
+/// Names of environment variables that a template uses, as `{{ env.NAME }}`.
+pub fn environment_names(text: &str) -> BTreeSet<String> {
+    let environment = environment();
+    let Ok(template) = environment.template_from_str(text) else { return BTreeSet::new() };
+    let names = template.undeclared_variables(true).into_iter();
+    names.filter_map(|name| Some(name.strip_prefix("env.")?.to_owned())).collect()
+}
+
 /// The names that templates of one place may use, with values to try them on.
+#[derive(Clone)]
 pub struct Names {
     place: Place,
     values: BTreeMap<String, Value>,
