@@ -9,7 +9,9 @@ use super::rehearsal::Rehearsal;
 use super::rehearsal::findings::Expected;
 use crate::agent::{self, AgentOutcome, Ended, Observed};
 use crate::domain::classify::Classifier;
-use crate::domain::{AgentFacts, CallId, Micros, ReasonCode, RunResult, ToolInfo, Usage, Verdict, hex};
+use crate::domain::{
+    AgentFacts, CallId, Micros, Present, ReasonCode, RunResult, ToolInfo, Usage, Verdict, digest_all, hex,
+};
 use crate::process::{CommandLine, Supervisor};
 use crate::proxy::engine::{Engine, Settings};
 use crate::proxy::{Front, Hub, Session, SessionError, Sink};
@@ -393,6 +395,7 @@ fn hub(
         retry_after: suite.scenario_params.retry_after,
         error_rate: suite.scenario_params.error_rate,
         seed: trial.seed,
+        ..Parameters::default()
     };
     let scenario = scenario::build(id, &parameters).ok_or_else(|| missing("scenario", id))?;
     let classifier = classifier(upstream);
@@ -400,6 +403,8 @@ fn hub(
         scenario,
         classify: Box::new(move |tool| classifier.classify(tool)),
         upstream_timeout: suite.limits.upstream_timeout,
+        present: Present::Plain,
+        correlation: Some(correlation_prefix(trial, started_at)),
     });
     let hub = Hub::new(engine, Box::new(FileSink { file, lines: String::new() }));
     let millis = |duration: std::time::Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
@@ -420,6 +425,13 @@ fn hub(
         hub.know_tools(tools.clone());
     }
     Ok(hub)
+}
+
+/// What the ids of a run's attempts begin with: no other run has it.
+fn correlation_prefix(trial: &Trial, started_at: &str) -> String {
+    let mut prefix = digest_all([trial.run_id.0.as_str(), started_at]);
+    prefix.truncate(16);
+    prefix
 }
 
 /// The trace's file. Lines of one step are written together, without a buffer that a kill empties.
