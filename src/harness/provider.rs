@@ -207,7 +207,9 @@ pub fn named<'a>(
 /// A model's name without the provider before it, and whether that one does without a key.
 pub fn apart(model: &str) -> (&str, bool) {
     match model.split_once(':') {
-        Some((provider, name)) if find(provider).is_some() => (name, matches!(provider, "ollama" | "replay" | "script")),
+        Some((provider, name)) if find(provider).is_some() => {
+            (name, matches!(provider, "ollama" | "replay" | "script"))
+        }
         _ => (model, false),
     }
 }

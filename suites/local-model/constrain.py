@@ -30,11 +30,13 @@ def grammar(tools):
 
 def instruction(tools):
     """What the model is told about the tools."""
-    lines = ['Reply with one line of JSON.', 'To speak to the user: {"say": "..."}', 'To use a tool, one of:']
+    lines = ["You answer with one JSON object and nothing else.",
+             "To do what the user asks for, use the tool that does it, with the values that the user gave:"]
     for tool in tools:
         fields = (tool.get("parameters") or {}).get("properties") or {}
-        sketch = {name: "<%s>" % field.get("type", "value") for name, field in fields.items()}
+        sketch = {name: "the " + name for name in fields}
         lines.append("%s   (%s)" % (json.dumps({"call": tool["name"], "with": sketch}), tool.get("description", "")))
+    lines.append('To tell the user how it went: {"say": "<text>"}')
     return "\n".join(lines)
 
 
