@@ -5,6 +5,7 @@ use super::load::Loaded;
 use super::names::Names;
 use super::profile::program;
 use super::prompts::Prompts;
+use super::recordings::{self, Recordings};
 use super::rehearsal::Rehearsal;
 use super::rehearsal::findings::Expected;
 use crate::agent::{self, AgentOutcome, Ended, Observed};
@@ -45,6 +46,8 @@ pub struct Shared {
     pub tools: BTreeMap<String, Vec<ToolInfo>>,
     /// Where models are scripts.
     pub rehearsal: Option<Rehearsal>,
+    /// Where models' answers are kept, or come from.
+    pub recordings: Option<Recordings>,
 }
 
 impl Shared {
@@ -273,14 +276,18 @@ async fn carry_out(
         }
     };
 
+    let names = recordings::with_files(names, shared.recordings.as_ref(), trial, dir);
     let names = agent_names(shared, trial, &names, &prompts, profile, upstream, &session);
-    let (outcome, failure) =
+    let (mut outcome, failure) =
         converse(shared, trial, profile, dir, &prompts, &names, &session, cancel).await?;
     let hub = std::sync::Arc::clone(session.hub());
     session.end().await;
     let closed = hub.close();
     if outcome.ended == Ended::Cancelled && failure.is_none() {
         return Ok(false);
+    }
+    if shared.recordings.as_ref().and_then(Recordings::replayed).is_some() {
+        outcome.facts.drift = recordings::drifts(dir);
     }
     result.turns = outcome.turns.clone();
     result.usage = outcome.usage;
