@@ -2,11 +2,12 @@
 
 use super::retry::{Backoff, Retrying};
 use super::*;
-use crate::harness::message::{Conversation, ToolSpec};
+use crate::harness::message::ToolSpec;
 use crate::harness::model::BoxFuture;
 use crate::harness::model::{Identity, Listener, Model, Stop};
+use crate::harness::session::Session;
 use crate::harness::tools::{ToolOutcome, Tools};
-use crate::harness::turn::{self, Limits};
+use crate::harness::turn::Agent;
 use reqwest::Url;
 use serde_json::json;
 use std::io;
@@ -292,11 +293,9 @@ async fn a_call_that_cannot_be_read_is_answered_and_never_carried_out() {
         for stream in [false, true] {
             let endpoint = Endpoint::new(vec![calling(name, stream), done(name)]).await;
             let (hotel, model) = (Hotel(Mutex::default(), booking()), endpoint.model(wire, stream));
-            let mut conversation = Conversation::new("s");
-            conversation.user("book");
             let cancel = CancellationToken::new();
-            let reply = turn::run(&model, &hotel, &mut conversation, Limits::default(), &cancel);
-            assert_eq!(reply.await.unwrap().text, "Booked.");
+            let mut session = Session::new(Agent::new(&model, &hotel), "s");
+            assert_eq!(session.say("book", &cancel).await.unwrap().text, "Booked.");
             assert_eq!(hotel.0.lock().unwrap().len(), 1, "{name}, stream: {stream}");
             let second = endpoint.bodies()[1].to_string();
             assert!(second.contains("BK-1") && second.contains("not a JSON object"), "{second}");
@@ -311,9 +310,8 @@ async fn an_unknown_tool_is_told_to_the_model() {
         {"id": "c1", "function": {"name": "book_flight", "arguments": "{}"}}]}}]});
     let endpoint = Endpoint::new(vec![Sent::Whole(200, "", call.to_string()), done("chat")]).await;
     let (hotel, model) = (Hotel(Mutex::default(), booking()), endpoint.model(CHAT, false));
-    let mut conversation = Conversation::new("");
-    conversation.user("book");
-    turn::run(&model, &hotel, &mut conversation, Limits::default(), &CancellationToken::new()).await.unwrap();
+    let mut session = Session::new(Agent::new(&model, &hotel), "");
+    session.say("book", &CancellationToken::new()).await.unwrap();
     assert!(hotel.0.lock().unwrap().is_empty());
     assert!(endpoint.bodies()[1].to_string().contains("There is no tool \\\"book_flight\\\""));
 }
