@@ -2,7 +2,12 @@
 //! the answer that is right. Real processes: a client that does what its steps say, a server that does
 //! what its words say, and the server's own records as the oracle.
 #![cfg(unix)]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test ends where something is wrong")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test ends where something is wrong"
+)]
 
 use nochmal::domain::{DisagreementKind, Fate, Layer, ReasonCode, RunResult, Verdict};
 use nochmal::judge::{self, Judgement, KeyUse, SentBy};
@@ -25,6 +30,8 @@ struct Report {
 enum Upstream {
     /// The payments of this program.
     Payments,
+    /// The payments of this program, with an oracle.
+    Asked(Value),
     /// A scripted server, with the words for each of its tools (`tests/proxy/upstream.py`).
     Scripted(Value),
 }
@@ -46,7 +53,9 @@ impl Seen {
 
     fn fates(&self) -> Vec<Fate> {
         let effects = self.run().effects.as_ref().unwrap();
-        let nochmal::domain::Account::Known { expected, .. } = &effects.account else { panic!("{effects:?}") };
+        let nochmal::domain::Account::Known { expected, .. } = &effects.account else {
+            panic!("{effects:?}")
+        };
         expected.iter().map(|effect| effect.fate()).collect()
     }
 
@@ -87,6 +96,7 @@ impl Report {
         std::fs::write(dir.join("steps.json"), self.steps.to_string()).unwrap();
         let upstream = match &self.upstream {
             Upstream::Payments => json!({"builtin": "payments"}),
+            Upstream::Asked(oracle) => json!({"builtin": "payments", "oracle": oracle}),
             Upstream::Scripted(behave) => {
                 let tool = |name: &String| json!({"name": name, "inputSchema": {"type": "object"}});
                 let tools: Vec<Value> = behave.as_object().unwrap().keys().map(tool).collect();
@@ -111,7 +121,7 @@ impl Report {
         let suite = format!(
             "suite: report\nmatrix: {{agent: [client], scenario: [{}]}}\nrepeats: {}\nagents: {{client: {agent}}}\n\
              upstreams: {{server: {upstream}}}\nprompts: {{plain: {{user: go, effects: {}}}}}\n\
-             limits: {{run_timeout: 60s}}\n",
+             limits: {{run_timeout: 2m, model_retries: 0}}\n",
             self.scenario, self.repeats, self.effects
         );
         std::fs::write(dir.join("suite.yaml"), suite).unwrap();
@@ -120,9 +130,11 @@ impl Report {
             .args(["run", "suite.yaml", "--out", "out"])
             .output()
             .unwrap();
-        let told = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{}: {told}", self.from);
+        let told =
+            String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
         let out = dir.join("out");
+        // Where nothing could be tested the exit code says so.
+        assert!(out.join("summary.json").is_file(), "{}: {told}", self.from);
         let runs = read_runs(&out).unwrap();
         let judgement = runs[0].trace.as_ref().map(|trace| {
             let text = std::fs::read_to_string(out.join(trace)).unwrap();
@@ -342,11 +354,19 @@ fn runs_that_died_of_model_errors_are_errors_and_in_no_rate() {
     .run();
     assert_eq!(seen.runs.len(), 17);
     for run in &seen.runs {
-        assert_eq!((run.verdict, run.reason_code), (Verdict::Error, ReasonCode::ModelEndpoint), "{}", run.reason);
+        assert_eq!(
+            (run.verdict, run.reason_code),
+            (Verdict::Error, ReasonCode::ModelEndpoint),
+            "{}",
+            run.reason
+        );
         assert_eq!(run.attribution.as_ref().unwrap().layer, Layer::Infra);
     }
     let cell = &seen.summary["cells"][0];
-    assert_eq!((&cell["failed"], &cell["completed"], &cell["effects"]), (&Value::Null, &Value::Null, &Value::Null));
+    assert_eq!(
+        (&cell["failed"], &cell["completed"], &cell["effects"]),
+        (&Value::Null, &Value::Null, &Value::Null)
+    );
 }
 
 /// One write doubled, another skipped: the net count looks right.
@@ -382,6 +402,46 @@ fn a_server_that_doubles_a_single_call_takes_the_pass_away_but_not_from_the_agen
     assert_eq!(seen.run().attribution.as_ref().unwrap().layer, Layer::Tool);
 }
 
+/// The records can be asked for with a tool of the server itself.
+#[test]
+fn a_tool_of_the_server_is_asked_in_a_session_of_its_own() {
+    let seen = Report {
+        from: "an oracle that is a tool",
+        upstream: Upstream::Asked(
+            json!({"tool": "list_charges", "args": {"customer": "Ada Lovelace"}, "records": "/charges"}),
+        ),
+        steps: json!([{"call": "create_charge", "args": charge(json!({}))}, {"say": "Paid."}]),
+        effects: CHARGE,
+        ..Report::default()
+    }
+    .run();
+    seen.is(Verdict::Pass, ReasonCode::BaselineOnly);
+    assert_eq!(seen.fates(), [Fate::Right]);
+    // It was no call of the agent.
+    assert_eq!(seen.run().calls, 1);
+}
+
+/// What is not known is no PASS.
+#[test]
+fn an_oracle_that_fails_makes_no_pass() {
+    let seen = Report {
+        from: "an oracle that fails",
+        upstream: Upstream::Asked(
+            json!({"command": ["python3", "-c", "raise SystemExit('the disk is gone')"]}),
+        ),
+        steps: json!([{"call": "create_charge", "args": charge(json!({}))}, {"say": "Paid."}]),
+        effects: CHARGE,
+        ..Report::default()
+    }
+    .run();
+    seen.is(Verdict::NotTested, ReasonCode::EffectsUnknown);
+    let run = seen.run();
+    assert!(run.reason.contains("the disk is gone"), "{}", run.reason);
+    assert_eq!(run.completion.as_ref().unwrap().completed(), None);
+    assert_eq!(run.attribution.as_ref().unwrap().layer, Layer::Eval);
+    assert_eq!(seen.summary["cells"][0]["effects_unknown"], 1);
+}
+
 /// "Failed, please try again later", a user who does, and the bookings that are there.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "a test starts the program as a user does")]
@@ -414,6 +474,7 @@ fn whoever_follows_the_advice_to_try_again_books_twice() {
     }
     // What the advice said was never true: the booking was there all along.
     let told = runs.iter().filter(|run| run.key.model == "script:adviser" && run.key.scenario == "F1");
-    let said = told.filter(|run| run.turns[0].reply.as_deref().is_some_and(|reply| reply.contains("try again later")));
+    let said = told
+        .filter(|run| run.turns[0].reply.as_deref().is_some_and(|reply| reply.contains("try again later")));
     assert_eq!(said.count(), 4);
 }

@@ -99,6 +99,7 @@ fn a_server_that_doubles_is_to_blame_and_so_is_one_that_gives_no_answer() {
         class: ToolClass::Write,
         arguments: None,
         continuation: false,
+        binding: None,
     };
     let records = [record(0, received), record(1, Event::UpstreamTimedOut { call: CallId(1) })];
     let unknown = run(Verdict::NotTested, ReasonCode::OutcomeUnknown, "…");

@@ -29,6 +29,14 @@ impl AccountSource {
             AccountSource::Sqlite => "sqlite",
         }
     }
+
+    /// The name for people: of an oracle it does not matter which kind it is.
+    pub fn title(self) -> &'static str {
+        match self {
+            AccountSource::Ledger => "ledger",
+            AccountSource::Command | AccountSource::Tool | AccountSource::Sqlite => "oracle",
+        }
+    }
 }
 
 /// What a run really brought about.

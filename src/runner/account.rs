@@ -3,7 +3,7 @@
 
 use super::conclude::Conclusion;
 use super::names::Names;
-use super::trial::{LEDGER, Shared, TrialError, base_environment, key_fields, missing, upstream_launch};
+use super::trial::{LEDGER, Shared, TrialError, key_fields, missing, upstream_launch};
 use crate::domain::{Account, AccountSource, Completion, Effects, ReasonCode, Verdict};
 use crate::judge::Judgement;
 use crate::process::CommandLine;
@@ -173,7 +173,7 @@ fn oracle(
             let argv = command.iter().map(|word| render(word)).collect::<Result<_, _>>()?;
             // A script of one's own lies beside the suite.
             let folder = shared.loaded.file.parent().unwrap_or(Path::new("/")).to_owned();
-            let command = CommandLine { argv, env: base_environment(), folder };
+            let command = CommandLine { argv, env: crate::upstream::environment(), folder };
             (AccountSource::Command, Oracle::Command { command, supervisor: shared.supervisor.clone() })
         }
         suite::Oracle::Tool { tool, args, records } => {

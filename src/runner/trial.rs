@@ -6,12 +6,14 @@ use super::load::Loaded;
 use super::names::Names;
 use super::profile::program;
 use super::prompts::Prompts;
+use super::recordings::{self, Recordings};
 use super::rehearsal::Rehearsal;
 use super::rehearsal::findings::Expected;
+use super::told;
 use crate::agent::{self, AgentOutcome, Ended, Observed};
 use crate::attribution::{Case, attribute};
 use crate::domain::classify::Classifier;
-use crate::domain::{CallId, Micros, ReasonCode, RunResult, ToolInfo, Verdict, hex};
+use crate::domain::{CallId, Micros, Present, ReasonCode, RunResult, ToolInfo, Verdict, digest_all, hex};
 use crate::process::{CommandLine, Supervisor};
 use crate::proxy::engine::{Engine, Settings};
 use crate::proxy::{Front, Hub, Session, SessionError, Sink};
@@ -48,6 +50,8 @@ pub struct Shared {
     pub tools: BTreeMap<String, Vec<ToolInfo>>,
     /// Where models are scripts.
     pub rehearsal: Option<Rehearsal>,
+    /// Where models' answers are kept, or come from.
+    pub recordings: Option<Recordings>,
 }
 
 impl Shared {
@@ -257,8 +261,9 @@ async fn carry_out(
         }
     };
 
+    let names = recordings::with_files(names, shared.recordings.as_ref(), trial, dir);
     let names = agent_names(shared, trial, &names, &prompts, profile, upstream, &session);
-    let (outcome, failure) =
+    let (mut outcome, failure) =
         converse(shared, trial, profile, dir, &prompts, &names, &session, cancel).await?;
     let hub = std::sync::Arc::clone(session.hub());
     session.end().await;
@@ -270,7 +275,11 @@ async fn carry_out(
         learned = bookkeeping.close() => learned,
         () = cancel.cancelled() => return Ok(false),
     };
+    if shared.recordings.as_ref().and_then(Recordings::replayed).is_some() {
+        outcome.facts.drift = recordings::drifts(dir);
+    }
     result.turns = outcome.turns.clone();
+    told::read_claims(&mut result.turns);
     result.usage = outcome.usage;
     result.agent = outcome.facts.clone();
     result.trace = Some(trace_name);
@@ -301,12 +310,6 @@ fn session_code(error: &SessionError) -> ReasonCode {
     }
 }
 
-/// What a server or an oracle gets of this program's environment: no keys.
-pub(super) fn base_environment() -> BTreeMap<OsString, OsString> {
-    let names = ["PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "SystemRoot"];
-    names.into_iter().filter_map(|name| Some((name.into(), std::env::var_os(name)?))).collect()
-}
-
 /// Where the upstream is: its address, or its command with its environment, which is PATH, HOME and
 /// what the suite says, no keys.
 pub(super) fn upstream_launch(
@@ -322,7 +325,7 @@ pub(super) fn upstream_launch(
     let render = |text: &String| {
         names.render(text).map_err(|source| TrialError::Template { what: "the upstream's command", source })
     };
-    let mut env = base_environment();
+    let mut env = crate::upstream::environment();
     let mut folder = dir.to_owned();
     let argv = match &upstream.server {
         Server::Builtin(builtin) => {
@@ -397,6 +400,7 @@ fn hub(
         retry_after: suite.scenario_params.retry_after,
         error_rate: suite.scenario_params.error_rate,
         seed: trial.seed,
+        ..Parameters::default()
     };
     let scenario = scenario::build(id, &parameters).ok_or_else(|| missing("scenario", id))?;
     let classifier = classifier(upstream);
@@ -404,6 +408,8 @@ fn hub(
         scenario,
         classify: Box::new(move |tool| classifier.classify(tool)),
         upstream_timeout: suite.limits.upstream_timeout,
+        present: Present::Plain,
+        correlation: Some(correlation_prefix(trial, started_at)),
     });
     let hub = Hub::new(engine, Box::new(FileSink { file, lines: String::new() }));
     let millis = |duration: std::time::Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
@@ -424,6 +430,13 @@ fn hub(
         hub.know_tools(tools.clone());
     }
     Ok(hub)
+}
+
+/// What the ids of a run's attempts begin with: no other run has it.
+fn correlation_prefix(trial: &Trial, started_at: &str) -> String {
+    let mut prefix = digest_all([trial.run_id.0.as_str(), started_at]);
+    prefix.truncate(16);
+    prefix
 }
 
 /// The trace's file. Lines of one step are written together, without a buffer that a kill empties.
@@ -610,6 +623,7 @@ fn judge_trace(path: &Path, ending: &Ending<'_>, result: &mut RunResult) {
     let own = (!ending.outcome.facts.timed_out).then(|| gave_up_after(&records)).flatten();
     result.agent.gave_up_after_ms = own.map(Micros::as_millis);
     result.agent.resent = judgement.resent;
+    told::hold_against_truth(&records, &judgement, result);
     result.attribution = attribute(&Case { run: result, judgement: Some(&judgement), records: &records });
 }
 

@@ -175,7 +175,8 @@ pub(super) fn read(
 const KINDS: &[(&str, &[&str])] =
     &[("builtin", SETTINGS), ("command", &["args", "env", "cwd"]), ("url", &["headers"])];
 
-fn server(
+/// Reads a server; `kind` is the key that tells what it is.
+pub(crate) fn server(
     decoder: &mut Decoder,
     fields: &Fields<'_>,
     kind: &str,

@@ -64,7 +64,7 @@ impl Group {
 
     fn sentence(&self, kind: DisagreementKind, source: AccountSource) -> String {
         let Group { name, executed, reached, found, .. } = self;
-        let (found, source) = (times(*found), source.name());
+        let (found, source) = (times(*found), source.title());
         match kind {
             DisagreementKind::IdempotentUpstreamHeld => format!(
                 "{name}: answered as done {}, and by the {source} it is there {found}: the upstream dropped the \

@@ -40,8 +40,9 @@ pub enum Objection {
 pub fn objection(effects: &Effects, compared: &Compared) -> Option<Objection> {
     match &effects.account {
         Account::Unknown { reason } => {
-            let source = effects.source.name();
-            let reason = format!("what the upstream really did is not known ({source}): {reason}");
+            let source = effects.source.title();
+            let reason =
+                format!("what the upstream really did is not known, its {source} has no answer: {reason}");
             return Some(Objection::Unknown(reason));
         }
         Account::Known { expected, .. } => {
@@ -49,7 +50,7 @@ pub fn objection(effects: &Effects, compared: &Compared) -> Option<Objection> {
                 return Some(Objection::Disagrees(format!(
                     "no operation was executed twice by the answers of the upstream, but by its {} {} is there {}, \
                      and was asked for {}",
-                    effects.source.name(),
+                    effects.source.title(),
                     double.effect,
                     words::times(double.found),
                     words::times(double.asked),

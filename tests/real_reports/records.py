@@ -5,4 +5,5 @@ import sys
 
 ledger = pathlib.Path(sys.argv[1])
 lines = ledger.read_text(encoding="utf-8").splitlines() if ledger.exists() else []
-print(json.dumps([json.loads(line)["arguments"] for line in lines]))
+calls = [json.loads(line) for line in lines]
+print(json.dumps([call["arguments"] for call in calls if not call["tool"].startswith("list_")]))

@@ -161,7 +161,9 @@ pub const BEHAVIOURS: &[Behaviour] = &[
     },
     Behaviour {
         name: Cow::Borrowed("adviser"),
-        about: Cow::Borrowed("Reports a failure, tells the user to try again later, and then sends the write again"),
+        about: Cow::Borrowed(
+            "Reports a failure, tells the user to try again later, and then sends the write again",
+        ),
         when_warned: Some(Cow::Borrowed("careful")),
         keyed: false,
         spent: Belief::Advised,

@@ -97,7 +97,7 @@ fn facts(run: &RunResult) -> String {
 /// What really happened, where the upstream has an account of it.
 fn truth(run: &RunResult) -> Vec<(&'static str, String)> {
     let mut facts = Vec::new();
-    match run.effects.as_ref().map(|effects| (&effects.account, effects.source.name())) {
+    match run.effects.as_ref().map(|effects| (&effects.account, effects.source.title())) {
         Some((Account::Known { expected, unasked }, source)) => {
             let mut parts: Vec<String> = expected
                 .iter()

@@ -3,7 +3,7 @@
 
 use super::{OracleError, reading, shortened};
 use crate::truth::Reading;
-use crate::upstream::{Target, probe};
+use crate::upstream::{Called, Session, Target};
 use serde_json::Value;
 use std::time::Duration;
 
@@ -14,15 +14,25 @@ pub(super) async fn ask(
     records: &str,
     limit: Duration,
 ) -> Result<Reading, OracleError> {
-    let answer = probe::call_tool(upstream, tool, arguments, limit).await?;
-    let answer: Value = serde_json::from_str(answer.get()).unwrap_or(Value::Null);
+    let mut session = Session::open(upstream, limit).await?;
+    let called = session.call(tool, &arguments.to_string(), limit).await;
+    let ended = session.end().await;
+    let refused = |said: String| OracleError::Refused { tool: tool.to_owned(), said };
+    let answer: Value = match called {
+        Called::Result(result) => serde_json::from_str(result.get()).unwrap_or(Value::Null),
+        Called::Error(error) => return Err(refused(shortened(error.get()))),
+        Called::Silent => return Err(OracleError::Silent { what: tool.to_owned(), limit }),
+        Called::Gone(reason) => {
+            let how = reason.or(ended.map(|ended| ended.how)).unwrap_or_default();
+            return Err(refused(format!("the upstream was gone: {how}")));
+        }
+    };
     let text = || {
         let blocks = answer.get("content")?.as_array()?;
         blocks.iter().find_map(|block| block.get("text")?.as_str())
     };
     if answer.get("isError") == Some(&Value::Bool(true)) {
-        let said = text().map_or_else(|| answer.to_string(), str::to_owned);
-        return Err(OracleError::Refused { tool: tool.to_owned(), said: shortened(&said) });
+        return Err(refused(shortened(&text().map_or_else(|| answer.to_string(), str::to_owned))));
     }
     let what = format!("the tool `{tool}`");
     let value = match answer.get("structuredContent") {
