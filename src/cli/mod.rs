@@ -4,6 +4,7 @@
 pub mod agent;
 mod benchmark;
 mod compare;
+mod contract;
 mod demo;
 mod doctor;
 pub mod exit;
@@ -48,6 +49,8 @@ enum Command {
     Report(report::ReportArgs),
     /// Tell what changed between two results, or between two values of an axis, cell by cell
     Compare(compare::CompareArgs),
+    /// Test tools without an agent: their server against a backend that answers, breaks off or refuses as told
+    Contract(contract::ContractArgs),
     /// Tell what a suite would run, what its repeats can tell apart, and what that would take
     Plan(plan::PlanArgs),
     /// Check that traces are as they were written, or read one as a timeline
@@ -136,6 +139,7 @@ pub fn main() -> ExitCode {
         Command::Rehearse(args) => rehearse::run(args),
         Command::Report(args) => report::run(&args),
         Command::Compare(args) => compare::run(&args),
+        Command::Contract(args) => contract::run(&args),
         Command::Plan(args) => plan::run(&args),
         Command::Trace(command) => trace::run(&command),
         Command::Schema(args) => schema::run(&args),

@@ -5,11 +5,14 @@ use super::load::Loaded;
 use super::names::Names;
 use super::profile::program;
 use super::prompts::Prompts;
+use super::recordings::{self, Recordings};
 use super::rehearsal::Rehearsal;
 use super::rehearsal::findings::Expected;
 use crate::agent::{self, AgentOutcome, Ended, Observed};
 use crate::domain::classify::Classifier;
-use crate::domain::{AgentFacts, CallId, Micros, ReasonCode, RunResult, ToolInfo, Usage, Verdict, hex};
+use crate::domain::{
+    AgentFacts, CallId, Micros, Present, ReasonCode, RunResult, ToolInfo, Usage, Verdict, digest_all, hex,
+};
 use crate::process::{CommandLine, Supervisor};
 use crate::proxy::engine::{Engine, Settings};
 use crate::proxy::{Front, Hub, Session, SessionError, Sink};
@@ -43,6 +46,8 @@ pub struct Shared {
     pub tools: BTreeMap<String, Vec<ToolInfo>>,
     /// Where models are scripts.
     pub rehearsal: Option<Rehearsal>,
+    /// Where models' answers are kept, or come from.
+    pub recordings: Option<Recordings>,
 }
 
 impl Shared {
@@ -271,14 +276,18 @@ async fn carry_out(
         }
     };
 
+    let names = recordings::with_files(names, shared.recordings.as_ref(), trial, dir);
     let names = agent_names(shared, trial, &names, &prompts, profile, upstream, &session);
-    let (outcome, failure) =
+    let (mut outcome, failure) =
         converse(shared, trial, profile, dir, &prompts, &names, &session, cancel).await?;
     let hub = std::sync::Arc::clone(session.hub());
     session.end().await;
     let closed = hub.close();
     if outcome.ended == Ended::Cancelled && failure.is_none() {
         return Ok(false);
+    }
+    if shared.recordings.as_ref().and_then(Recordings::replayed).is_some() {
+        outcome.facts.drift = recordings::drifts(dir);
     }
     result.turns = outcome.turns.clone();
     result.usage = outcome.usage;
@@ -319,12 +328,7 @@ pub(super) fn upstream_launch(
     let render = |text: &String| {
         names.render(text).map_err(|source| TrialError::Template { what: "the upstream's command", source })
     };
-    let mut env: BTreeMap<OsString, OsString> = BTreeMap::new();
-    for name in ["PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "SystemRoot"] {
-        if let Some(value) = std::env::var_os(name) {
-            env.insert(name.into(), value);
-        }
-    }
+    let mut env = crate::upstream::environment();
     let mut folder = dir.to_owned();
     let argv = match &upstream.server {
         Server::Builtin(options) => vec![
@@ -398,6 +402,7 @@ fn hub(
         retry_after: suite.scenario_params.retry_after,
         error_rate: suite.scenario_params.error_rate,
         seed: trial.seed,
+        ..Parameters::default()
     };
     let scenario = scenario::build(id, &parameters).ok_or_else(|| missing("scenario", id))?;
     let classifier = classifier(upstream);
@@ -405,6 +410,8 @@ fn hub(
         scenario,
         classify: Box::new(move |tool| classifier.classify(tool)),
         upstream_timeout: suite.limits.upstream_timeout,
+        present: Present::Plain,
+        correlation: Some(correlation_prefix(trial, started_at)),
     });
     let hub = Hub::new(engine, Box::new(FileSink { file, lines: String::new() }));
     let millis = |duration: std::time::Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
@@ -425,6 +432,13 @@ fn hub(
         hub.know_tools(tools.clone());
     }
     Ok(hub)
+}
+
+/// What the ids of a run's attempts begin with: no other run has it.
+fn correlation_prefix(trial: &Trial, started_at: &str) -> String {
+    let mut prefix = digest_all([trial.run_id.0.as_str(), started_at]);
+    prefix.truncate(16);
+    prefix
 }
 
 /// The trace's file. Lines of one step are written together, without a buffer that a kill empties.

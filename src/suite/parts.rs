@@ -117,7 +117,7 @@ const LIMITS: Shape = Shape::new(
 const PARAMS: Shape = Shape::new("the scenario parameters", &["retry_after", "error_rate"]);
 
 /// Reads `vars:`.
-pub(super) fn vars(decoder: &mut Decoder, node: &Node) -> BTreeMap<String, String> {
+pub(crate) fn vars(decoder: &mut Decoder, node: &Node) -> BTreeMap<String, String> {
     let mut vars = BTreeMap::new();
     for (key, node) in decoder.named(node, "names and their values").unwrap_or_default() {
         let word = key.text.chars().all(|c| c.is_alphanumeric() || c == '_')
