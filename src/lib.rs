@@ -11,6 +11,7 @@
 //! | [`scenario`] | the faults, one file each, one table |
 //! | [`trace`] | the events of a run and their hash-chained file format |
 //! | [`judge`] | a trace → a verdict, by the rules J1 … |
+//! | [`honesty`] | the agent's words → a claim → held against what happened |
 //! | [`stats`] | intervals, differences, tests |
 //! | [`report`] | results → bytes, one file per format |
 //! | ― | above: pure. Below: I/O |
@@ -28,6 +29,7 @@ pub mod agent;
 pub mod cli;
 pub mod domain;
 pub mod harness;
+pub mod honesty;
 pub mod judge;
 pub mod process;
 pub mod progress;

@@ -50,8 +50,13 @@ fn run(key: &CellKey, repeat: u32, verdict: Verdict) -> RunResult {
         scenario_fired: Some(true),
         usage: Usage { input_tokens: Some(1_200), output_tokens: None, cost_usd: None },
         turns: Vec::new(),
+        honesty: None,
         agent: AgentFacts::default(),
         trace_digest: None,
+        effects: None,
+        disagreements: Vec::new(),
+        completion: None,
+        attribution: None,
     }
 }
 
@@ -85,6 +90,7 @@ fn results(repeats: u32, cells: &[Cell]) -> Results {
         sources: Vec::new(),
         interrupted: false,
         timelines: Default::default(),
+        broken_traces: Vec::new(),
     }
 }
 

@@ -55,9 +55,19 @@ fn run(key: &CellKey, repeat: u32, verdict: Verdict) -> RunResult {
         score: None,
         scenario_fired: Some(true),
         usage: Usage { input_tokens: Some(1_200), output_tokens: None, cost_usd: None },
-        turns: vec![TurnResult { say: "book".into(), reply: Some("Booked.".into()), duration_ms: 9 }],
+        turns: vec![TurnResult {
+            say: "book".into(),
+            reply: Some("Booked.".into()),
+            duration_ms: 9,
+            ..TurnResult::default()
+        }],
+        honesty: None,
         agent: AgentFacts::default(),
         trace_digest: None,
+        effects: None,
+        disagreements: Vec::new(),
+        completion: None,
+        attribution: None,
     }
 }
 
@@ -89,6 +99,7 @@ fn results(repeats: u32, cells: &[Cell]) -> Results {
         runs,
         interrupted: false,
         timelines: BTreeMap::new(),
+        broken_traces: Vec::new(),
     }
 }
 
@@ -153,7 +164,8 @@ fn nasty() -> Results {
         run.trace = Some(value.clone());
         run.violations.iter_mut().for_each(|kind| *kind = value.clone());
         run.observations = vec![value.clone()];
-        run.turns = vec![TurnResult { say: value.clone(), reply: Some(value.clone()), duration_ms: 0 }];
+        run.turns =
+            vec![TurnResult { say: value.clone(), reply: Some(value.clone()), ..TurnResult::default() }];
         run.agent = AgentFacts {
             stderr: value.clone(),
             client: Some(value.clone()),

@@ -19,3 +19,5 @@ mod modern;
 mod remote;
 #[path = "wire/rig.rs"]
 mod rig;
+#[path = "wire/tls.rs"]
+mod tls;

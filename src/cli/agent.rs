@@ -146,7 +146,7 @@ pub fn run(args: &AgentArgs) -> Result<u8, AgentError> {
     runtime.shutdown_background();
     if let (Err(error @ AgentError::Start(_)), Some(_)) = (&result, args.protocol) {
         // Whoever waits for a line gets one.
-        Output::Error { message: error.to_string() }.write(&mut io::stdout())?;
+        Output::Error { message: error.to_string(), kind: None }.write(&mut io::stdout())?;
     }
     result
 }

@@ -53,6 +53,7 @@ pub fn run(args: &CompareArgs) -> Result<u8, Failure> {
     let level = args.level.or(stored_level).unwrap_or_default();
     let options = Options { level, excel: false, width: width() };
     let mut old = stored::results(&before.plan, &before.runs, now());
+    old.broken_traces = stored::broken_traces(&args.old, &before.runs);
     let Some(new) = &args.new else {
         let view = View::of(&old, &options);
         let there = |axis| view_values(&view, axis);
@@ -66,7 +67,9 @@ pub fn run(args: &CompareArgs) -> Result<u8, Failure> {
         return show(&Changes::between(&view, axis, &from, &to, &gates), args, &options);
     };
     let after = measured(read(new)?)?;
+    let changed = stored::broken_traces(new, &after.runs);
     let mut new = stored::results(&after.plan, &after.runs, now());
+    new.broken_traces = changed;
     // An interval that must hold for one side at any number of runs is the one for both.
     let early = old.suite.early_stop || new.suite.early_stop;
     (old.suite.early_stop, new.suite.early_stop) = (early, early);

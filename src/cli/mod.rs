@@ -16,6 +16,7 @@ mod run;
 mod schema;
 mod signals;
 mod suites;
+mod trace;
 pub mod upstream;
 
 use clap::{Parser, Subcommand};
@@ -48,6 +49,9 @@ enum Command {
     Compare(compare::CompareArgs),
     /// Tell what a suite would run, what its repeats can tell apart, and what that would take
     Plan(plan::PlanArgs),
+    /// Check that traces are as they were written, or read one as a timeline
+    #[command(subcommand)]
+    Trace(trace::TraceCommand),
     /// Print the JSON Schema of a file format
     Schema(schema::SchemaArgs),
     /// Put the proxy before one MCP server, for one agent on stdin and stdout
@@ -132,6 +136,7 @@ pub fn main() -> ExitCode {
         Command::Report(args) => report::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Plan(args) => plan::run(&args),
+        Command::Trace(command) => trace::run(&command),
         Command::Schema(args) => schema::run(&args),
         Command::Proxy(args) => proxy::run(args, &arguments),
         Command::Benchmark(args) => benchmark::run(args),

@@ -101,9 +101,10 @@ pub fn run(args: &ReportArgs) -> Result<u8, Failure> {
     results.gates.extend(more);
     let drawn = args.template.is_none()
         && args.format.as_deref().map_or(args.out.is_some(), |format| format == "html");
+    // The traces of merged results are named with their folder.
+    let folder = if args.folders.len() > 1 { Path::new("") } else { args.folders[0].as_path() };
+    results.broken_traces = stored::broken_traces(folder, &results.runs);
     if drawn {
-        // The traces of merged results are named with their folder.
-        let folder = if args.folders.len() > 1 { Path::new("") } else { args.folders[0].as_path() };
         results.timelines = stored::read_timelines(folder, &results.runs);
     }
     let view = View::of(&results, &options);

@@ -9,7 +9,12 @@ pub fn hex(bytes: &[u8]) -> String {
 
 /// SHA-256 of one text, hexadecimal.
 pub fn digest(text: &str) -> String {
-    hex(&Sha256::digest(text.as_bytes()))
+    digest_bytes(text.as_bytes())
+}
+
+/// SHA-256 of bytes, hexadecimal.
+pub fn digest_bytes(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
 }
 
 /// SHA-256 over texts and their lengths, hexadecimal: where one text ends and the next begins counts.

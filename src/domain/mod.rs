@@ -3,8 +3,11 @@
 //! One word for one thing. What the words mean is in `docs/reference/vocabulary.md`.
 
 mod axis;
+mod claim;
 pub mod classify;
+mod completion;
 mod digest;
+mod effects;
 mod ids;
 pub mod json;
 mod present;
@@ -16,7 +19,13 @@ mod usage;
 mod verdict;
 
 pub use axis::{Axis, CellKey};
-pub use digest::{digest, digest_all, hex};
+pub use claim::{Claim, Honesty, ReadClaim};
+pub use completion::{Attribution, CheckResult, CheckState, Completion, Confidence, Layer};
+pub use digest::{digest, digest_all, digest_bytes, hex};
+pub use effects::{
+    Account, AccountSource, Disagreement, DisagreementKind, EffectCounts, Effects, ExpectedEffect, Fate,
+    UnaskedEffect,
+};
 pub use ids::{CallId, CellId, ConnectionId, RunId};
 pub use present::Present;
 pub use raw_json::RawJson;

@@ -1,6 +1,9 @@
 //! What is known of one finished run: the row that statistics and reports are made of.
 
-use super::{CellId, CellKey, ReasonCode, RunId, Usage, Verdict};
+use super::{
+    Attribution, CellId, CellKey, Completion, Disagreement, Effects, Honesty, ReadClaim, ReasonCode, RunId,
+    Usage, Verdict,
+};
 
 /// One finished run. The stored form is a versioned mirror of it in the room `store`.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,12 +46,23 @@ pub struct RunResult {
     pub usage: Usage,
     /// What was said and answered.
     pub turns: Vec<TurnResult>,
+    /// The last reply held against what happened. None where there was no reply, and of runs that
+    /// ended with ERROR or at their time limit. It changes neither verdict nor score.
+    pub honesty: Option<Honesty>,
     /// What is known of the agent's process.
     pub agent: AgentFacts,
     /// Path of the trace, relative to the results folder.
     pub trace: Option<String>,
     /// SHA-256 of the trace's last line: the end of its chain.
     pub trace_digest: Option<String>,
+    /// What it really brought about; none where the upstream has no account of it.
+    pub effects: Option<Effects>,
+    /// Where the upstream's account and the judge say different things. Never changes a FAIL.
+    pub disagreements: Vec<Disagreement>,
+    /// Whether it did what its prompt asks for; none where the suite does not say what that is.
+    pub completion: Option<Completion>,
+    /// The layer it failed in; none for a PASS, and for results of older programs.
+    pub attribution: Option<Attribution>,
 }
 
 /// A patch that a run yielded.
@@ -69,6 +83,10 @@ pub struct TurnResult {
     pub say: String,
     /// The agent's last words of the turn.
     pub reply: Option<String>,
+    /// What these words claim; none without a reply.
+    pub claim: Option<ReadClaim>,
+    /// That claim held against what had been executed by then.
+    pub honesty: Option<Honesty>,
     /// Milliseconds.
     pub duration_ms: u64,
 }

@@ -65,6 +65,9 @@ pub enum ReasonCode {
     PossibleDuplicateDifferentArguments,
     /// NOT_TESTED, J18f.
     OutcomeUnknown,
+    /// NOT_TESTED: nothing was violated by the judge's account, but by the upstream's own an effect
+    /// is there more often than once.
+    OracleDisagrees,
     /// NOT_TESTED: the run was ended at `run_timeout`.
     RunTimeout,
     /// NOT_TESTED: `patch: observed`, and the runs without a patch yielded none.
@@ -99,6 +102,7 @@ impl ReasonCode {
             ReasonCode::PossibleDuplicate => "possible_duplicate",
             ReasonCode::PossibleDuplicateDifferentArguments => "possible_duplicate_different_arguments",
             ReasonCode::OutcomeUnknown => "outcome_unknown",
+            ReasonCode::OracleDisagrees => "oracle_disagrees",
             ReasonCode::RunTimeout => "run_timeout",
             ReasonCode::NoPatchObserved => "no_patch_observed",
             ReasonCode::AgentNotStarted => "agent_not_started",

@@ -39,14 +39,37 @@ pub enum Message {
 }
 
 /// A call that a model asks for.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ToolCall {
     /// Unique in its conversation.
     pub id: String,
     /// The tool's name, as offered to the model.
     pub name: String,
-    /// The arguments.
+    /// The arguments; empty where they could not be read.
     pub arguments: Object,
+    /// What the model wrote in place of arguments, where that is no JSON object. Such a call is
+    /// not carried out: the model is told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unreadable: Option<String>,
+}
+
+impl ToolCall {
+    /// A call with arguments that could be read.
+    pub fn new(id: String, name: String, arguments: Object) -> ToolCall {
+        ToolCall { id, name, arguments, unreadable: None }
+    }
+
+    /// A call whose arguments are a text, as most protocols have them. Nothing at all is no argument.
+    pub fn from_text(id: String, name: String, arguments: &str) -> ToolCall {
+        let read = match arguments.trim() {
+            "" | "null" => Ok(Object::new()),
+            text => serde_json::from_str(text),
+        };
+        match read {
+            Ok(arguments) => ToolCall { id, name, arguments, unreadable: None },
+            Err(_) => ToolCall { id, name, arguments: Object::new(), unreadable: Some(arguments.to_owned()) },
+        }
+    }
 }
 
 /// A tool as it is offered to a model.
@@ -136,7 +159,7 @@ mod tests {
     use super::*;
 
     fn call(id: &str) -> ToolCall {
-        ToolCall { id: id.into(), name: "create_booking".into(), arguments: Object::new() }
+        ToolCall::new(id.into(), "create_booking".into(), Object::new())
     }
 
     #[test]

@@ -66,10 +66,11 @@ impl<'a> Session<'a> {
                 Ok(Input::User { text }) => match self.say(&text).await {
                     Ok(reply) => Output::reply(&reply),
                     Err(TurnError::Cancelled) => return Ok(()),
-                    Err(error) => Output::Error { message: error.to_string() },
+                    Err(error) => Output::error(&error),
                 },
                 Err(error) => Output::Error {
                     message: format!("expected {{\"type\":\"user\",\"text\":…}} on one line: {error}"),
+                    kind: None,
                 },
             };
             output.write(out)?;
@@ -99,6 +100,9 @@ pub enum Output {
     Error {
         /// For people.
         message: String,
+        /// `model_endpoint` where the model gave no answer.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        kind: Option<&'static str>,
     },
 }
 
@@ -109,13 +113,26 @@ pub struct UsageLine {
     pub input_tokens: u64,
     /// Written by the model.
     pub output_tokens: u64,
+    /// The part of `input_tokens` that was read from a cache.
+    pub cached_tokens: u64,
+    /// Answers of the model.
+    pub answers: u64,
+    /// Requests to it that failed and were sent again.
+    pub retries: u64,
     /// What was counted: a scripted model has no tokens, its words are counted.
     pub unit: &'static str,
 }
 
 impl From<Consumption> for UsageLine {
     fn from(usage: Consumption) -> UsageLine {
-        UsageLine { input_tokens: usage.input, output_tokens: usage.output, unit: usage.unit.name() }
+        UsageLine {
+            input_tokens: usage.input,
+            output_tokens: usage.output,
+            cached_tokens: usage.cached,
+            answers: usage.answers,
+            retries: usage.retries,
+            unit: usage.unit.name(),
+        }
     }
 }
 
@@ -123,6 +140,12 @@ impl Output {
     /// A reply as a line.
     pub fn reply(reply: &Reply) -> Output {
         Output::Reply { text: reply.text.clone(), usage: reply.usage.into() }
+    }
+
+    /// Why there is no reply.
+    pub fn error(error: &TurnError) -> Output {
+        let kind = matches!(error, TurnError::Model(_)).then_some("model_endpoint");
+        Output::Error { message: error.to_string(), kind }
     }
 
     /// Writes the line.

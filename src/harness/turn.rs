@@ -1,8 +1,8 @@
 //! The loop: one user message in, one reply out, with as many tool calls between as the model
 //! asks for.
 
-use super::message::{Conversation, ToolCall};
-use super::model::{Consumption, Model, ModelError};
+use super::message::{Conversation, Object, ToolCall};
+use super::model::{Consumption, Model, ModelError, Request};
 use super::tools::Tools;
 use tokio_util::sync::CancellationToken;
 
@@ -70,7 +70,7 @@ pub async fn run(
         let turn = tokio::select! {
             biased;
             () = cancel.cancelled() => return Err(TurnError::Cancelled),
-            turn = model.respond(conversation.messages(), tools.specs()) => turn?,
+            turn = model.respond(Request::new(conversation.messages(), tools.specs())) => turn?,
         };
         usage += turn.usage;
         conversation.assistant(&turn.text, turn.tool_calls.clone());
@@ -89,6 +89,10 @@ pub async fn run(
                 }
                 return Err(TurnError::EqualCalls { tool: call.name.clone(), count });
             }
+            if let Some(written) = &call.unreadable {
+                conversation.result(&call.id, unreadable(call, written), true);
+                continue;
+            }
             let outcome = tokio::select! {
                 biased;
                 () = cancel.cancelled() => {
@@ -103,14 +107,23 @@ pub async fn run(
     Err(TurnError::Turns(limits.turns))
 }
 
+/// What a model is told whose arguments are no JSON object: nothing was sent.
+fn unreadable(call: &ToolCall, written: &str) -> String {
+    let why = match serde_json::from_str::<Object>(written) {
+        Err(error) => error.to_string(),
+        Ok(_) => "they are empty".to_owned(),
+    };
+    format!("The arguments of {} are not a JSON object ({why}). The call was not sent.", call.name)
+}
+
 fn same(one: &ToolCall, other: &ToolCall) -> bool {
-    one.name == other.name && one.arguments == other.arguments
+    one.name == other.name && one.arguments == other.arguments && one.unreadable == other.unreadable
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::message::{Message, ToolSpec};
-    use super::super::model::{BoxFuture, ModelTurn};
+    use super::super::model::{BoxFuture, Identity, ModelTurn};
     use super::super::tools::ToolOutcome;
     use super::*;
     use std::sync::Mutex;
@@ -121,18 +134,21 @@ mod tests {
     }
 
     impl Model for Asks {
-        fn respond<'a>(
-            &'a self,
-            messages: &'a [Message],
-            _tools: &'a [ToolSpec],
-        ) -> BoxFuture<'a, Result<ModelTurn, ModelError>> {
+        fn identity(&self) -> Identity {
+            Identity::default()
+        }
+
+        fn respond<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Result<ModelTurn, ModelError>> {
             Box::pin(async move {
-                let results =
-                    messages.iter().filter(|message| matches!(message, Message::ToolResult { .. })).count();
+                let results = request
+                    .messages
+                    .iter()
+                    .filter(|message| matches!(message, Message::ToolResult { .. }))
+                    .count();
                 let call = ToolCall {
                     id: format!("call_{results}"),
                     name: "create_booking".into(),
-                    arguments: serde_json::Map::new(),
+                    ..ToolCall::default()
                 };
                 let usage = Consumption { input: 2, output: 1, ..Consumption::default() };
                 Ok(if results < self.calls {

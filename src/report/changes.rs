@@ -60,7 +60,10 @@ impl<'v, 'a> Changes<'v, 'a> {
             arms: Arms::Apart,
             after: new,
         };
-        let gates = gates.iter().map(|gate| stands(gate, &sides)).collect();
+        let mut gates: Vec<_> = gates.iter().map(|gate| stands(gate, &sides)).collect();
+        gates.extend(
+            [&before, &after].into_iter().filter_map(|side| gate::traces(&side.view.results.broken_traces)),
+        );
         let varied = varied(old.cells.iter().chain(&new.cells).collect());
         let together = compare::together("", &found.iter().collect::<Vec<_>>(), new.level);
         Changes { before, after, axis: None, together, pairs: found, only_before, only_after, varied, gates }
@@ -89,7 +92,8 @@ impl<'v, 'a> Changes<'v, 'a> {
             arms,
             after: view,
         };
-        let gates = gates.iter().map(|gate| stands(gate, &sides)).collect();
+        let mut gates: Vec<_> = gates.iter().map(|gate| stands(gate, &sides)).collect();
+        gates.extend(gate::traces(&view.results.broken_traces));
         let together = compare::together("", &found.iter().collect::<Vec<_>>(), view.level);
         let mut varied = varied([&on[0][..], &on[1][..]].concat());
         varied.retain(|other| *other != axis);

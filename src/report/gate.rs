@@ -2,7 +2,7 @@
 
 use super::compare::{self, Arms, Comparison, Decision};
 use super::text::{counted, k_of_n, p_value, percent, percent_interval, points, points_interval};
-use super::{CellView, View};
+use super::{BrokenTrace, CellView, View};
 use crate::stats::{Level, Stratum, cmh, mantel_haenszel};
 use crate::suite::{Change, Gate, GateCheck};
 
@@ -80,6 +80,21 @@ pub fn evaluate(gate: &Gate, view: &View<'_>) -> GateResult {
         ),
     };
     GateResult { gate: gate.to_string(), state, sentence }
+}
+
+/// The condition that no suite has to ask for: shown where it does not hold.
+pub(super) fn traces(broken: &[BrokenTrace]) -> Option<GateResult> {
+    let first = broken.first()?;
+    Some(GateResult {
+        gate: "traces are as they were written".to_owned(),
+        state: GateState::Failed,
+        sentence: format!(
+            "{} changed after the run; do not rely on these results. {}: {}. `nochmal trace verify` tells all.",
+            counted(broken.len() as u64, "trace was", "traces were"),
+            first.name,
+            first.problem
+        ),
+    })
 }
 
 fn upper(cells: &[&CellView<'_>], most: f64, view: &View<'_>) -> (GateState, String) {

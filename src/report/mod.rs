@@ -26,6 +26,7 @@ mod template;
 mod terminal;
 mod text;
 mod timeline;
+mod timeline_text;
 mod view;
 mod words;
 
@@ -34,11 +35,12 @@ pub use changes::{Changes, ChangesFormat, Side};
 pub use changes_json::{ChangeSummary, ChangesSummary, SideSummary};
 pub use compare::{Comparison, Decision, Difference, PatchSummary};
 pub use gate::{GateResult, GateState, evaluate, gate_state};
-pub use results::{Fact, Options, PlannedCell, Results, Source, SuiteInfo};
+pub use results::{BrokenTrace, Fact, Options, PlannedCell, Results, Source, SuiteInfo};
 pub use summary::Summary;
 pub use template::{TemplateError, render_template, written};
 pub use terminal::text as terminal_text;
-pub use timeline::{EntryKind, Timeline, TimelineEntry, TimelineLimits, timeline, timelines};
+pub use timeline::{EntryKind, Timeline, TimelineEntry, TimelineLimits, timeline, timeline_of, timelines};
+pub use timeline_text::timeline_text;
 pub use view::{CellView, IntervalMethod, Rate, Reason, View, ViolationKind};
 
 /// Why a report could not be made.

@@ -28,6 +28,17 @@ pub struct Results {
     pub interrupted: bool,
     /// What happened in runs, for as many as a page can carry; may be empty.
     pub timelines: BTreeMap<RunId, Timeline>,
+    /// Traces that are not what was written when their runs ended. Any of them fails the report.
+    pub broken_traces: Vec<BrokenTrace>,
+}
+
+/// A trace that was changed after its run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BrokenTrace {
+    /// Its file, below the results folder.
+    pub name: String,
+    /// What is wrong with it, as a sentence.
+    pub problem: String,
 }
 
 /// A results folder that merged results come from.

@@ -54,6 +54,21 @@ pub enum EntryKind {
     Note,
 }
 
+impl EntryKind {
+    /// Whose doing it is, in a few words.
+    pub fn who(self) -> &'static str {
+        match self {
+            EntryKind::User => "user says",
+            EntryKind::Agent => "agent says",
+            EntryKind::Call => "agent calls",
+            EntryKind::Fault => "fault",
+            EntryKind::Executed | EntryKind::Upstream => "server",
+            EntryKind::Told => "agent is told",
+            EntryKind::Note => "note",
+        }
+    }
+}
+
 /// How much of a matrix goes into one page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimelineLimits {
@@ -116,12 +131,17 @@ fn rank(verdict: Verdict) -> u8 {
 /// A trace as people read it. Command lines are left out: they name the machine's folders, and the
 /// trace has them.
 pub fn timeline(records: &[Record]) -> Timeline {
+    timeline_of(records, MOST_ENTRIES)
+}
+
+/// As [`timeline`], with at most `most` entries.
+pub fn timeline_of(records: &[Record], most: usize) -> Timeline {
     let mut reader = Reader::default();
     let mut entries = Vec::new();
     let mut left_out = 0;
     for record in records {
         let Some((kind, call, text, detail)) = reader.entry(&record.event) else { continue };
-        if entries.len() < MOST_ENTRIES {
+        if entries.len() < most {
             entries.push(TimelineEntry { at: record.at, kind, call, text, detail });
         } else {
             left_out += 1;
@@ -416,9 +436,14 @@ mod tests {
             scenario_fired: None,
             usage: crate::domain::Usage::default(),
             turns: Vec::new(),
+            honesty: None,
             agent: crate::domain::AgentFacts::default(),
             trace: None,
             trace_digest: None,
+            effects: None,
+            disagreements: Vec::new(),
+            completion: None,
+            attribution: None,
         }
     }
 

@@ -164,6 +164,7 @@ impl<'a> View<'a> {
             gates: Vec::new(),
         };
         view.gates = results.gates.iter().map(|gate| gate::evaluate(gate, &view)).collect();
+        view.gates.extend(gate::traces(&results.broken_traces));
         view
     }
 

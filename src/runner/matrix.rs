@@ -4,7 +4,7 @@
 use super::load::Loaded;
 use super::names::Names;
 use super::rehearsal::Rehearsal;
-use super::reports::{Rendered, Reports, read_timelines};
+use super::reports::{FromTraces, Rendered, Reports};
 use super::schedule::{OBSERVED, Schedule};
 use super::stopping::Early;
 use super::trial::{self, Shared, TrialError};
@@ -493,11 +493,11 @@ impl Matrix {
 
     fn write_reports(&self, unfinished: bool) -> Result<Rendered, MatrixError> {
         // Reports that are made while runs go on are made often: only the last ones read the traces.
-        let timelines = match self.schedule.running() {
-            0 => read_timelines(self.folder.path(), &self.results),
-            _ => BTreeMap::new(),
+        let traces = match self.schedule.running() {
+            0 => FromTraces::read(self.folder.path(), &self.results),
+            _ => FromTraces::default(),
         };
-        let rendered = self.reports.render(&self.results, unfinished, wall_clock(), timelines)?;
+        let rendered = self.reports.render(&self.results, unfinished, wall_clock(), traces)?;
         for (name, bytes) in &rendered.files {
             self.folder.write(name, bytes)?;
         }

@@ -8,8 +8,10 @@ use super::trial::Shared;
 use crate::agent;
 use crate::domain::{RunId, RunResult, digest_all};
 use crate::process::{CommandLine, Supervisor};
-use crate::report::{GateResult, Timeline, TimelineLimits, View, formats, terminal_text, timelines};
-use crate::store::{CellRecord, FactRecord, PLAN_VERSION, PlanRecord, SuiteRecord};
+use crate::report::{
+    BrokenTrace, GateResult, Timeline, TimelineLimits, View, formats, terminal_text, timelines,
+};
+use crate::store::{CellRecord, FactRecord, PLAN_VERSION, PlanRecord, SuiteRecord, check_trace};
 use crate::suite::template::map;
 use crate::suite::{AgentProfile, Gate, Suite, Trial};
 use minijinja::value::Value;
@@ -23,6 +25,20 @@ use tokio_util::sync::CancellationToken;
 pub(super) struct Reports {
     plan: PlanRecord,
     options: crate::report::Options,
+}
+
+/// What reports take from the traces of a results folder.
+#[derive(Default)]
+pub(super) struct FromTraces {
+    timelines: BTreeMap<RunId, Timeline>,
+    broken: Vec<BrokenTrace>,
+}
+
+impl FromTraces {
+    /// Reads and checks every trace.
+    pub fn read(folder: &Path, runs: &[RunResult]) -> FromTraces {
+        FromTraces { timelines: read_timelines(folder, runs), broken: broken_traces(folder, runs) }
+    }
 }
 
 /// The reports at one moment.
@@ -164,12 +180,13 @@ impl Reports {
         runs: &[RunResult],
         interrupted: bool,
         at: jiff::Timestamp,
-        timelines: BTreeMap<RunId, Timeline>,
+        traces: FromTraces,
     ) -> Result<Rendered, crate::report::ReportError> {
         let at = at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
         let mut results = stored::results(&self.plan, runs, at);
         results.interrupted = interrupted;
-        results.timelines = timelines;
+        results.timelines = traces.timelines;
+        results.broken_traces = traces.broken;
         let view = View::of(&results, &self.options);
         let mut files = Vec::new();
         for format in formats() {
@@ -185,7 +202,7 @@ impl Reports {
 }
 
 /// What happened in runs, read from their traces in a results folder: as many as a page can carry. A
-/// trace that is missing, or not whole, is left out.
+/// trace that is missing, or not what was written, is left out.
 pub fn read_timelines(folder: &Path, runs: &[RunResult]) -> BTreeMap<RunId, Timeline> {
     // No run is that long but a runaway one, whose end a page could not show anyway.
     const LONGEST_TRACE: u64 = 16 << 20;
@@ -194,9 +211,20 @@ pub fn read_timelines(folder: &Path, runs: &[RunResult]) -> BTreeMap<RunId, Time
         if std::fs::metadata(&path).ok()?.len() > LONGEST_TRACE {
             return None;
         }
-        let text = std::fs::read_to_string(&path).ok()?;
-        Some(crate::trace::read(&text).ok()?.records)
+        let (records, end) = crate::trace::read_sound(&std::fs::read(&path).ok()?);
+        let end = end.ok()?;
+        run.trace_digest.as_ref().is_none_or(|kept| *kept == end).then_some(records)
     })
+}
+
+/// The traces of runs that are not what was written when the runs ended. One that is missing is none
+/// of them: folders are handed on without their traces.
+pub fn broken_traces(folder: &Path, runs: &[RunResult]) -> Vec<BrokenTrace> {
+    let checked = runs.iter().filter_map(|run| check_trace(folder, run));
+    let broken = checked.filter(|check| check.state.is_changed());
+    broken
+        .filter_map(|check| Some(BrokenTrace { name: check.name, problem: check.state.problem()? }))
+        .collect()
 }
 
 /// The values of an axis that the runs have, each once, in the order of the alphabet.

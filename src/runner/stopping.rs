@@ -155,9 +155,14 @@ mod tests {
             scenario_fired: None,
             usage: Usage::default(),
             turns: Vec::new(),
+            honesty: None,
             agent: AgentFacts::default(),
             trace: None,
             trace_digest: None,
+            effects: None,
+            disagreements: Vec::new(),
+            completion: None,
+            attribution: None,
         }
     }
 

@@ -1,6 +1,6 @@
 //! Results folders → what reports are made of.
 
-pub use super::reports::read_timelines;
+pub use super::reports::{broken_traces, read_timelines};
 use super::stopping;
 use crate::domain::{CellId, RunId, RunResult};
 use crate::report::{Fact, PlannedCell, Results, Source, SuiteInfo};
@@ -77,6 +77,7 @@ pub fn results(plan: &PlanRecord, runs: &[RunResult], generated_at: String) -> R
     let all: u64 = cells.iter().map(|cell| u64::from(cell.repeats)).sum();
     Results {
         timelines: BTreeMap::new(),
+        broken_traces: Vec::new(),
         suite: SuiteInfo {
             name: plan.suite.name.clone(),
             description: plan.suite.description.clone(),

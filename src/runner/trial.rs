@@ -190,9 +190,14 @@ fn blank(trial: &Trial, started_at: String) -> RunResult {
         scenario_fired: None,
         usage: Usage::default(),
         turns: Vec::new(),
+        honesty: None,
         agent: AgentFacts::default(),
         trace: None,
         trace_digest: None,
+        effects: None,
+        disagreements: Vec::new(),
+        completion: None,
+        attribution: None,
     }
 }
 
@@ -337,7 +342,8 @@ fn hub(
         retry_after: suite.scenario_params.retry_after,
         error_rate: suite.scenario_params.error_rate,
         seed: trial.seed,
-        ..Parameters::default()
+        delay: suite.scenario_params.delay,
+        late: suite.scenario_params.late,
     };
     let scenario = scenario::build(id, &parameters).ok_or_else(|| missing("scenario", id))?;
     let classifier = classifier(upstream);

@@ -53,7 +53,7 @@ pub enum StoreError {
 const RUNS: &str = "runs.jsonl";
 const MATRIX: &str = "matrix.json";
 const PLAN: &str = "plan.json";
-const TRACES: &str = "traces";
+pub(super) const TRACES: &str = "traces";
 const LOCK: &str = ".lock";
 
 /// A results folder that is being written. Holds a lock on it.
@@ -297,7 +297,11 @@ pub fn read_runs(folder: &Path) -> Result<Vec<RunResult>, StoreError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{AgentFacts, CellId, CellKey, ReasonCode, TurnResult, Usage, Verdict};
+    use crate::domain::{
+        Account, AccountSource, AgentFacts, Attribution, CellId, CellKey, CheckResult, CheckState, Claim,
+        Completion, Confidence, Disagreement, DisagreementKind, Effects, ExpectedEffect, Honesty, Layer,
+        ReadClaim, ReasonCode, TurnResult, UnaskedEffect, Usage, Verdict,
+    };
 
     fn matrix() -> MatrixRecord {
         MatrixRecord {
@@ -346,10 +350,40 @@ mod tests {
             score: None,
             scenario_fired: Some(true),
             usage: Usage { input_tokens: Some(u64::MAX), output_tokens: None, cost_usd: Some(0.1) },
-            turns: vec![TurnResult { say: value("bitte"), reply: None, duration_ms: 4 }],
+            turns: vec![TurnResult {
+                say: value("bitte"),
+                reply: Some("Booked.".to_owned()),
+                claim: Some(ReadClaim { claim: Claim::Success, rule: "en.done".to_owned(), double: true }),
+                honesty: Some(Honesty::Honest),
+                duration_ms: 4,
+            }],
+            honesty: Some(Honesty::Honest),
             agent: AgentFacts { signal: Some(9), ..AgentFacts::default() },
             trace: Some(value("traces/x.jsonl")),
             trace_digest: None,
+            effects: Some(Effects {
+                source: AccountSource::Ledger,
+                account: Account::Known {
+                    expected: vec![ExpectedEffect { effect: value("a"), asked: 1, found: 2 }],
+                    unasked: vec![UnaskedEffect { effect: value("b"), found: 1 }],
+                },
+            }),
+            disagreements: vec![Disagreement {
+                kind: DisagreementKind::IdempotentUpstreamHeld,
+                sentence: value("…"),
+            }],
+            completion: Some(Completion {
+                checks: vec![CheckResult {
+                    check: value("c"),
+                    state: CheckState::Unknown,
+                    reason: value("…"),
+                }],
+            }),
+            attribution: Some(Attribution {
+                layer: Layer::Tool,
+                confidence: Confidence::Medium,
+                evidence: value("…"),
+            }),
         }
     }
 
@@ -363,6 +397,27 @@ mod tests {
         drop(folder);
         let (_, read, runs) = Folder::resume(&path).unwrap();
         assert_eq!((read, runs), (matrix(), vec![run(1), run(2)]));
+    }
+
+    #[test]
+    fn a_line_of_an_older_program_says_nothing_of_effects() {
+        let parent = tempfile::tempdir().unwrap();
+        let path = parent.path().join("out");
+        let mut folder = Folder::create(&path, &matrix()).unwrap();
+        folder.append(&run(1)).unwrap();
+        drop(folder);
+        let mut line: serde_json::Value =
+            serde_json::from_slice(&std::fs::read(path.join(RUNS)).unwrap()).unwrap();
+        let fields = line.as_object_mut().unwrap();
+        for name in ["effects", "disagreements", "checks", "attribution"] {
+            assert!(fields.remove(name).is_some(), "{name}");
+        }
+        std::fs::write(path.join(RUNS), format!("{line}\n")).unwrap();
+        let read = read_runs(&path).unwrap().remove(0);
+        assert_eq!((&read.effects, &read.disagreements, &read.completion), (&None, &vec![], &None));
+        let kept =
+            RunResult { effects: None, disagreements: vec![], completion: None, attribution: None, ..run(1) };
+        assert_eq!(read, kept);
     }
 
     #[test]

@@ -5,6 +5,8 @@ mod folder;
 mod matrix;
 mod plan;
 mod record;
+mod traces;
+mod truth;
 
 pub use folder::{Folder, StoreError, read_matrix, read_plan, read_runs, write_file};
 pub use matrix::MatrixRecord;
@@ -13,3 +15,4 @@ pub use plan::{
     StoppingRecord, SuiteRecord, UntilRecord,
 };
 pub use record::{RECORD_VERSION, RunRecord};
+pub use traces::{TraceCheck, TraceState, check_trace, stray_traces};

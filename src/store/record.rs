@@ -1,8 +1,10 @@
 //! The stored form of a run: one line of `runs.jsonl`. A versioned mirror of
 //! [`crate::domain::RunResult`], so that the domain can change and old results stay readable.
 
+use super::truth::{self, AttributionRecord, DisagreementRecord, EffectsRecord, PromptCheckRecord};
 use crate::domain::{
-    AgentFacts, CellId, CellKey, OfferedPatch, ReasonCode, RunId, RunResult, TurnResult, Usage, Verdict,
+    AgentFacts, Attribution, CellId, CellKey, Claim, Disagreement, Effects, Honesty, OfferedPatch, ReadClaim,
+    ReasonCode, RunId, RunResult, TurnResult, Usage, Verdict,
 };
 use serde::{Deserialize, Serialize};
 
@@ -32,9 +34,20 @@ pub struct RunRecord {
     scenario_fired: Option<bool>,
     usage: Usage,
     turns: Vec<TurnRecord>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    honesty: Option<Honesty>,
     agent: AgentRecord,
     trace: Option<String>,
     trace_digest: Option<String>,
+    // Lines of older programs have none of these.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    effects: Option<EffectsRecord>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    disagreements: Vec<DisagreementRecord>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    checks: Option<Vec<PromptCheckRecord>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    attribution: Option<AttributionRecord>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -48,7 +61,19 @@ struct PatchRecord {
 struct TurnRecord {
     say: String,
     reply: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    claim: Option<ClaimRecord>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    honesty: Option<Honesty>,
     duration_ms: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct ClaimRecord {
+    claim: Claim,
+    rule: String,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    double: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -91,12 +116,24 @@ impl From<&RunResult> for RunRecord {
             scenario_fired,
             usage,
             turns,
+            honesty,
             agent,
             trace,
             trace_digest,
+            effects,
+            disagreements,
+            completion,
+            attribution,
         } = run.clone();
         let patch = |OfferedPatch { id, trigger, text }| PatchRecord { id, trigger, text };
-        let turn = |TurnResult { say, reply, duration_ms }| TurnRecord { say, reply, duration_ms };
+        let claim = |ReadClaim { claim, rule, double }| ClaimRecord { claim, rule, double };
+        let turn = |TurnResult { say, reply, claim: read, honesty, duration_ms }| TurnRecord {
+            say,
+            reply,
+            claim: read.map(claim),
+            honesty,
+            duration_ms,
+        };
         let AgentFacts { exit_code, signal, timed_out, leaked, output_dropped, stderr, client } = agent;
         RunRecord {
             version: RECORD_VERSION,
@@ -119,9 +156,14 @@ impl From<&RunResult> for RunRecord {
             scenario_fired,
             usage,
             turns: turns.into_iter().map(turn).collect(),
+            honesty,
             agent: AgentRecord { exit_code, signal, timed_out, leaked, output_dropped, stderr, client },
             trace,
             trace_digest,
+            effects: effects.map(EffectsRecord::from),
+            disagreements: disagreements.into_iter().map(DisagreementRecord::from).collect(),
+            checks: completion.map(truth::checks),
+            attribution: attribution.map(AttributionRecord::from),
         }
     }
 }
@@ -129,7 +171,14 @@ impl From<&RunResult> for RunRecord {
 impl From<RunRecord> for RunResult {
     fn from(record: RunRecord) -> RunResult {
         let patch = |PatchRecord { id, trigger, text }| OfferedPatch { id, trigger, text };
-        let turn = |TurnRecord { say, reply, duration_ms }| TurnResult { say, reply, duration_ms };
+        let claim = |ClaimRecord { claim, rule, double }| ReadClaim { claim, rule, double };
+        let turn = |TurnRecord { say, reply, claim: read, honesty, duration_ms }| TurnResult {
+            say,
+            reply,
+            claim: read.map(claim),
+            honesty,
+            duration_ms,
+        };
         let AgentRecord { exit_code, signal, timed_out, leaked, output_dropped, stderr, client } =
             record.agent;
         RunResult {
@@ -152,9 +201,14 @@ impl From<RunRecord> for RunResult {
             scenario_fired: record.scenario_fired,
             usage: record.usage,
             turns: record.turns.into_iter().map(turn).collect(),
+            honesty: record.honesty,
             agent: AgentFacts { exit_code, signal, timed_out, leaked, output_dropped, stderr, client },
             trace: record.trace,
             trace_digest: record.trace_digest,
+            effects: record.effects.map(Effects::from),
+            disagreements: record.disagreements.into_iter().map(Disagreement::from).collect(),
+            completion: record.checks.map(truth::completion),
+            attribution: record.attribution.map(Attribution::from),
         }
     }
 }

@@ -6,7 +6,7 @@ mod chain;
 mod event;
 
 pub use advice::{Category, Retry};
-pub use chain::{Encoder, Trace, TraceError, read};
+pub use chain::{Encoder, Trace, TraceError, read, read_sound, verify};
 pub use event::{
     Answer, AnswerKind, Body, Event, Fault, LogKind, Peer, Record, Started, TRACE_VERSION, Told,
 };

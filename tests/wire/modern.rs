@@ -134,7 +134,7 @@ async fn a_client_that_closes_its_stream_cancels_the_call() {
                     got.contains("notifications/cancelled") && got.contains(&format!(r#""requestId":{id}"#))
                 );
             }
-            Wire::Http => rig.up.http().closed(&id).await,
+            Wire::Http | Wire::Https => rig.up.http().closed(&id).await,
         }
     }
 }

@@ -139,9 +139,15 @@ async fn statuses_are_errors_over_stdio_and_statuses_over_http() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_upstream_that_is_not_there_is_told_and_not_waited_for() {
     let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let told = told_about(&format!("http://{closed}/mcp")).await;
+    assert!(told.contains("the connection to the server was lost"), "{told}");
+}
+
+/// What a client hears of its first call where no server can be reached at that address.
+pub async fn told_about(url: &str) -> String {
     #[expect(clippy::disallowed_methods, reason = "a test starts the program")]
     let mut child = tokio::process::Command::new(env!("CARGO_BIN_EXE_nochmal"))
-        .args(["proxy", "--probe", "off", "--upstream-url", &format!("http://{closed}/mcp")])
+        .args(["proxy", "--probe", "off", "--upstream-url", url])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .kill_on_drop(true)
@@ -152,7 +158,7 @@ async fn an_upstream_that_is_not_there_is_told_and_not_waited_for() {
     stdin.write_all(format!("{call}\n").as_bytes()).await.unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let told = soon("an answer", lines.next_line()).await.unwrap().unwrap();
-    assert!(told.contains("the connection to the server was lost"), "{told}");
     drop(stdin);
     assert!(soon("the end", child.wait()).await.unwrap().success());
+    told
 }

@@ -1,6 +1,7 @@
 //! Both ends of the proxy in the hands of a test: what one end says must reach the other to the
 //! letter.
 
+use super::tls;
 use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::{HeaderMap, Method, StatusCode};
@@ -26,6 +27,8 @@ pub const PATIENCE: Duration = Duration::from_secs(30);
 pub enum Wire {
     Stdio,
     Http,
+    /// HTTP over TLS, of a server whose certificate an authority of its own has signed.
+    Https,
 }
 
 pub const ALL: [(Wire, Wire); 4] = [
@@ -78,6 +81,13 @@ impl Rig {
                 command.args(["--upstream-url", &server.url]);
                 (None, Some(Up::Http(server)))
             }
+            Wire::Https => {
+                let server = HttpUp::start().await;
+                let authority = trace.path().join("authority.pem");
+                let url = tls::in_front_of(&server.url, &authority).await;
+                command.args(["--upstream-url", &url]).env("SSL_CERT_FILE", &authority);
+                (None, Some(Up::Http(server)))
+            }
         };
         if down == Wire::Http {
             command.args(["--listen", "127.0.0.1:0"]).stderr(Stdio::piped());
@@ -89,7 +99,7 @@ impl Rig {
                 stdin: child.stdin.take().unwrap(),
                 stdout: BufReader::new(child.stdout.take().unwrap()),
             },
-            Wire::Http => Down::Http(HttpDown::new(url_of(&mut child).await)),
+            Wire::Http | Wire::Https => Down::Http(HttpDown::new(url_of(&mut child).await)),
         };
         if let Some(listener) = listener {
             // Over HTTP an upstream is started for the first session, over stdio at once.
@@ -462,6 +472,11 @@ impl HttpUp {
                 return got;
             }
         }
+    }
+
+    /// Whether no request has come.
+    pub fn got_nothing(&mut self) -> bool {
+        self.got.try_recv().is_err()
     }
 
     /// The next request of any method.

@@ -64,11 +64,11 @@ fn message(value: &Value) -> Option<Message> {
 
 fn call(value: &Value) -> Option<ToolCall> {
     let function = value.get("function")?;
-    Some(ToolCall {
-        id: value.get("id")?.as_str()?.to_owned(),
-        name: function.get("name")?.as_str()?.to_owned(),
-        arguments: arguments(function.get("arguments")),
-    })
+    Some(ToolCall::new(
+        value.get("id")?.as_str()?.to_owned(),
+        function.get("name")?.as_str()?.to_owned(),
+        arguments(function.get("arguments")),
+    ))
 }
 
 fn id(answer: &Answer<'_>) -> String {

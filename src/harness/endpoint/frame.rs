@@ -98,7 +98,7 @@ mod tests {
     #[test]
     fn the_prompt_is_the_last_message_before_the_model_speaks() {
         let context = user("<environment_context>\n  <cwd>/x</cwd>\n</environment_context>");
-        let call = ToolCall { id: "a".into(), name: "f".into(), arguments: Object::new() };
+        let call = ToolCall::new("a".into(), "f".into(), Object::new());
         let calls = Message::Assistant { text: String::new(), tool_calls: vec![call] };
         let heard = conversation(&[
             user("This is the Gemini CLI. Today is 2020-01-01."),

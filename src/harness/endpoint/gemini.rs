@@ -170,11 +170,8 @@ fn read_content(content: &Value, ids: &mut Ids, into: &mut Vec<Message>) {
     let said = texts.join("\n");
     if word(content, "role") == "model" {
         let calls = parts.iter().filter_map(|part| field(part, "functionCall", "function_call"));
-        let calls = calls.map(|call| ToolCall {
-            id: ids.of_call(call),
-            name: word(call, "name"),
-            arguments: arguments(call.get("args")),
-        });
+        let calls = calls
+            .map(|call| ToolCall::new(ids.of_call(call), word(call, "name"), arguments(call.get("args"))));
         into.push(Message::Assistant { text: said, tool_calls: calls.collect() });
         return;
     }

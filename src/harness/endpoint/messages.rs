@@ -44,12 +44,9 @@ fn read_message(value: &Value, into: &mut Vec<Message>) {
     match value.get("role").and_then(Value::as_str) {
         Some("system") => into.extend(system(text(content))),
         Some("assistant") => {
-            let calls =
-                list(content).filter(|block| word(block, "type") == "tool_use").map(|block| ToolCall {
-                    id: word(block, "id"),
-                    name: word(block, "name"),
-                    arguments: arguments(block.get("input")),
-                });
+            let calls = list(content).filter(|block| word(block, "type") == "tool_use").map(|block| {
+                ToolCall::new(word(block, "id"), word(block, "name"), arguments(block.get("input")))
+            });
             into.push(Message::Assistant { text: text(content), tool_calls: calls.collect() });
         }
         Some("user") => {

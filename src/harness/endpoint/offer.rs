@@ -186,7 +186,7 @@ impl Offer {
             arguments.insert("max_results".to_owned(), named.len().max(5).into());
         }
         let id = format!("call_{}", calls().count() + 1);
-        Some(ToolCall { id, name: search.name.clone(), arguments })
+        Some(ToolCall::new(id, search.name.clone(), arguments))
     }
 
     /// Adds the tools that a search has told of, where the request itself does not have them.
@@ -310,7 +310,7 @@ mod tests {
         ] {
             let offer = offer(&[wire]);
             assert_eq!(names(&offer), [name]);
-            let call = ToolCall { id: "a".into(), name: name.into(), arguments: Object::new() };
+            let call = ToolCall::new("a".into(), name.into(), Object::new());
             assert_eq!(offer.as_offered(call).name, wire);
         }
     }

@@ -101,10 +101,8 @@ pub(super) mod tests {
 
     /// An answer with a text and two calls at once.
     pub fn calling() -> ModelTurn {
-        let call = |id: &str, arguments: Value| ToolCall {
-            id: id.into(),
-            name: "create_booking".into(),
-            arguments: arguments.as_object().cloned().unwrap(),
+        let call = |id: &str, arguments: Value| {
+            ToolCall::new(id.into(), "create_booking".into(), arguments.as_object().cloned().unwrap())
         };
         ModelTurn {
             text: "one two three".into(),

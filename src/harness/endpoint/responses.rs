@@ -63,8 +63,7 @@ fn read_item(item: &Value, into: &mut Vec<Message>) {
                 Some(namespace) if !namespace.is_empty() => format!("{namespace}/{}", word(item, "name")),
                 _ => word(item, "name"),
             };
-            let call =
-                ToolCall { id: word(item, "call_id"), name, arguments: arguments(item.get("arguments")) };
+            let call = ToolCall::new(word(item, "call_id"), name, arguments(item.get("arguments")));
             // Calls that were asked for at once are items of their own here.
             match into.last_mut() {
                 Some(Message::Assistant { tool_calls, .. }) => tool_calls.push(call),

@@ -209,11 +209,10 @@ impl Endpoint {
         let offer = Offer::of(&ask.tools);
         seen.model.clone_from(&ask.model);
         seen.tools = ask.tools.iter().map(|tool| tool.name.clone()).collect();
-        let theirs = offer.tools.iter().map(|tool| ToolCall {
-            id: String::new(),
-            name: tool.name.clone(),
-            arguments: Default::default(),
-        });
+        let theirs = offer
+            .tools
+            .iter()
+            .map(|tool| ToolCall::new(String::new(), tool.name.clone(), Default::default()));
         seen.server_tools = theirs.map(|call| offer.as_offered(call).name).collect();
         seen.messages.clone_from(&ask.messages);
         seen.stream = ask.stream;

@@ -16,7 +16,7 @@ mod tests;
 pub mod words;
 
 use super::message::{Message, ToolCall, ToolSpec};
-use super::model::{BoxFuture, Consumption, Model, ModelError, ModelTurn, Unit};
+use super::model::{BoxFuture, Consumption, Identity, Model, ModelError, ModelTurn, Request, Unit};
 use behaviour::{Action, BEHAVIOURS, Behaviour, Belief, Situation, Step};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -118,6 +118,7 @@ impl Script {
                 id: format!("call_{}", reading.calls + 1),
                 name: name.to_owned(),
                 arguments,
+                unreadable: None,
             }],
             ..ModelTurn::default()
         };
@@ -205,7 +206,13 @@ pub(crate) fn count(messages: &[Message], turn: &ModelTurn) -> Consumption {
             Message::Assistant { text, tool_calls } => of(text) + calls(tool_calls),
         })
         .sum();
-    Consumption { input, output: of(&turn.text) + calls(&turn.tool_calls), unit: Unit::Words }
+    Consumption {
+        input,
+        output: of(&turn.text) + calls(&turn.tool_calls),
+        answers: 1,
+        unit: Unit::Words,
+        ..Consumption::default()
+    }
 }
 
 /// The scalars in a value, in order. Iterative, for values of any depth.
@@ -239,12 +246,15 @@ impl ScriptModel {
 }
 
 impl Model for ScriptModel {
-    fn respond<'a>(
-        &'a self,
-        messages: &'a [Message],
-        tools: &'a [ToolSpec],
-    ) -> BoxFuture<'a, Result<ModelTurn, ModelError>> {
-        let turn = self.script.respond(self.seed, messages, tools);
+    fn respond<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Result<ModelTurn, ModelError>> {
+        let turn = self.script.respond(self.seed, request.messages, request.tools);
+        if let Some(listener) = request.listener {
+            listener.text(&turn.text);
+        }
         Box::pin(std::future::ready(Ok(turn)))
+    }
+
+    fn identity(&self) -> Identity {
+        Identity { provider: "script".to_owned(), model: self.script.behaviour.name.to_string() }
     }
 }

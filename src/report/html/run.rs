@@ -116,21 +116,21 @@ fn told(timeline: &Timeline) -> String {
 }
 
 fn entry(entry: &TimelineEntry) -> String {
-    let (class, who) = match entry.kind {
-        EntryKind::User => ("user", "user says"),
-        EntryKind::Agent => ("agent", "agent says"),
-        EntryKind::Call => ("call", "agent calls"),
-        EntryKind::Fault => ("fault", "fault"),
-        EntryKind::Executed => ("executed", "server"),
-        EntryKind::Upstream => ("server", "server"),
-        EntryKind::Told => ("told", "agent is told"),
-        EntryKind::Note => ("note", "note"),
+    let class = match entry.kind {
+        EntryKind::User => "user",
+        EntryKind::Agent => "agent",
+        EntryKind::Call => "call",
+        EntryKind::Fault => "fault",
+        EntryKind::Executed => "executed",
+        EntryKind::Upstream => "server",
+        EntryKind::Told => "told",
+        EntryKind::Note => "note",
     };
     let call =
         entry.call.map(|call| format!("<span class=\"call-no\">call {}</span> ", call.0)).unwrap_or_default();
     let text = format!("{call}{}", foreign(&entry.text));
     let text = if call.is_empty() && entry.text.is_empty() { "" } else { text.as_str() };
-    item(class, &seconds(entry.at.0), who, text, entry.detail.as_deref())
+    item(class, &seconds(entry.at.0), entry.kind.who(), text, entry.detail.as_deref())
 }
 
 fn item(class: &str, at: &str, who: &str, text: &str, detail: Option<&str>) -> String {

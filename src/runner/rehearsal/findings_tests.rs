@@ -18,7 +18,7 @@ struct Played {
 }
 
 fn call(id: &str) -> ToolCall {
-    ToolCall { id: id.into(), name: "mcp__x__create_booking".into(), arguments: Object::new() }
+    ToolCall::new(id.into(), "mcp__x__create_booking".into(), Object::new())
 }
 
 fn request(messages: Vec<Message>, calls: Vec<ToolCall>, text: &str) -> Seen {
@@ -105,9 +105,14 @@ impl Played {
                 scenario_fired: None,
                 usage: Usage { input_tokens: Some(40), ..Usage::default() },
                 turns: Vec::new(),
+                honesty: None,
                 agent: AgentFacts::default(),
                 trace: None,
                 trace_digest: None,
+                effects: None,
+                disagreements: Vec::new(),
+                completion: None,
+                attribution: None,
             },
             events: vec![
                 started(0, PROMPT),

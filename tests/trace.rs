@@ -1,0 +1,131 @@
+//! `nochmal trace` and what reports make of traces that were changed, as a user starts them.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test ends where something is wrong"
+)]
+
+use nochmal::store::read_runs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+#[expect(clippy::disallowed_methods, reason = "a test starts the program as a user does")]
+fn nochmal(folder: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_nochmal")).current_dir(folder).args(arguments).output().unwrap()
+}
+
+fn code(output: &Output) -> i32 {
+    output.status.code().unwrap()
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+/// Runs a small matrix; its folder, and the trace of its first run.
+fn results(folder: &Path) -> (PathBuf, PathBuf) {
+    let suite = include_str!("run/small.yaml").replace("repeats: 6", "repeats: 1");
+    std::fs::write(folder.join("suite.yaml"), suite).unwrap();
+    let output = nochmal(folder, &["run", "suite.yaml", "--out", "out", "--filter", "conversation=insists"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let out = folder.join("out");
+    let run = read_runs(&out).unwrap().remove(0);
+    (out.clone(), out.join(run.trace.unwrap()))
+}
+
+/// Each change of one trace is found by `verify` and by the reports, with a word for it.
+#[test]
+fn a_trace_that_was_changed_fails_verify_report_and_compare() {
+    let dir = tempfile::tempdir().unwrap();
+    let (_, trace) = results(dir.path());
+    let whole = nochmal(dir.path(), &["trace", "verify", "out"]);
+    assert_eq!(
+        (code(&whole), stdout(&whole).as_str()),
+        (0, "out: 3 traces are whole and end as runs.jsonl says\n")
+    );
+    assert_eq!(code(&nochmal(dir.path(), &["report", "out"])), 0);
+
+    let text = std::fs::read_to_string(&trace).unwrap();
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    let changes = [
+        ("CHANGED", text.replacen("Ada Lovelace", "Eve Lovelace", 1)),
+        ("CHANGED", [&lines[..3], &lines[4..]].concat().concat()),
+        ("CUT", lines[..lines.len() - 1].concat()),
+        ("CUT", text[..text.len() - 40].to_owned()),
+    ];
+    for (word, changed) in changes {
+        assert_ne!(changed, text);
+        std::fs::write(&trace, changed).unwrap();
+        let verified = nochmal(dir.path(), &["trace", "verify", "out"]);
+        assert_eq!(code(&verified), 1, "{}", stdout(&verified));
+        assert!(stdout(&verified).starts_with(word), "{word}: {}", stdout(&verified));
+        for arguments in
+            [vec!["report", "out"], vec!["report", "out", "--out", "again"], vec!["compare", "out", "out"]]
+        {
+            let report = nochmal(dir.path(), &arguments);
+            assert_eq!(code(&report), 1, "{arguments:?}");
+            assert!(stdout(&report).contains("traces are as they were written"), "{}", stdout(&report));
+        }
+        let page = std::fs::read_to_string(dir.path().join("again/report.html")).unwrap();
+        assert!(page.contains("traces are as they were written"));
+    }
+}
+
+/// A chain that is sound in itself, but not the one that was written.
+#[test]
+fn a_trace_that_was_written_anew_is_found_by_the_end_that_was_kept() {
+    let dir = tempfile::tempdir().unwrap();
+    let (out, trace) = results(dir.path());
+    let runs = read_runs(&out).unwrap();
+    let other = out.join(runs[1].trace.as_ref().unwrap());
+    std::fs::copy(&other, &trace).unwrap();
+    let name = trace.to_string_lossy();
+    assert_eq!(code(&nochmal(dir.path(), &["trace", "verify", &name])), 0);
+    let kept = runs[0].trace_digest.as_deref().unwrap();
+    assert_eq!(code(&nochmal(dir.path(), &["trace", "verify", &name, "--end", kept])), 1);
+    let verified = nochmal(dir.path(), &["trace", "verify", "out"]);
+    assert_eq!(code(&verified), 1);
+    assert!(stdout(&verified).contains("it is another trace, or was written anew"), "{}", stdout(&verified));
+}
+
+/// What a killed run leaves is neither whole nor changed.
+#[test]
+fn a_trace_without_an_end_is_told_apart_from_one_that_was_changed() {
+    let dir = tempfile::tempdir().unwrap();
+    let (out, trace) = results(dir.path());
+    let text = std::fs::read_to_string(&trace).unwrap();
+    let cut = text.trim_end().rfind('\n').unwrap() + 1;
+    std::fs::write(out.join("traces/left.jsonl"), &text[..cut - 30]).unwrap();
+    let verified = nochmal(dir.path(), &["trace", "verify", "out", "out/traces/left.jsonl"]);
+    assert_eq!(code(&verified), 1);
+    let words: Vec<String> =
+        stdout(&verified).lines().map(|line| line.split(' ').next().unwrap().to_owned()).collect();
+    assert_eq!(words, ["UNFINISHED", "out:", "UNFINISHED"], "{}", stdout(&verified));
+    // It counts nowhere, so reports do not mind.
+    assert_eq!(code(&nochmal(dir.path(), &["report", "out"])), 0);
+    std::fs::remove_file(&trace).unwrap();
+    let verified = nochmal(dir.path(), &["trace", "verify", "out", "--quiet"]);
+    assert!(stdout(&verified).starts_with("MISSING"), "{}", stdout(&verified));
+}
+
+#[test]
+fn a_trace_is_shown_as_a_timeline() {
+    let dir = tempfile::tempdir().unwrap();
+    let (_, trace) = results(dir.path());
+    let shown = nochmal(dir.path(), &["trace", "show", &trace.to_string_lossy()]);
+    assert_eq!(code(&shown), 0);
+    let text = stdout(&shown);
+    for part in
+        ["scenario F1", "user says", "agent calls    call 1", "write no. 1 of this run", "agent is told"]
+    {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let cut = std::fs::read(&trace).unwrap();
+    std::fs::write(&trace, &cut[..cut.len() - 200]).unwrap();
+    let shown = nochmal(dir.path(), &["trace", "show", &trace.to_string_lossy()]);
+    assert_eq!(code(&shown), 1);
+    assert!(stdout(&shown).contains("user says"));
+    assert!(String::from_utf8_lossy(&shown.stderr).contains("it has no closing line"));
+    assert_eq!(code(&nochmal(dir.path(), &["trace", "show", "nowhere.jsonl"])), 2);
+}
