@@ -13,6 +13,7 @@ mod proxy;
 mod rehearse;
 mod report;
 mod run;
+mod scenarios;
 mod schema;
 mod signals;
 mod suites;
@@ -54,6 +55,8 @@ enum Command {
     Trace(trace::TraceCommand),
     /// Print the JSON Schema of a file format
     Schema(schema::SchemaArgs),
+    /// List the built-in faults, or explain one: `nochmal scenarios show T4`
+    Scenarios(scenarios::ScenariosArgs),
     /// Put the proxy before one MCP server, for one agent on stdin and stdout
     Proxy(proxy::ProxyArgs),
     /// Check this program itself: two reference agents, one careful, one naive, must be told apart
@@ -137,6 +140,7 @@ pub fn main() -> ExitCode {
         Command::Compare(args) => compare::run(&args),
         Command::Plan(args) => plan::run(&args),
         Command::Trace(command) => trace::run(&command),
+        Command::Scenarios(args) => scenarios::run(&args),
         Command::Schema(args) => schema::run(&args),
         Command::Proxy(args) => proxy::run(args, &arguments),
         Command::Benchmark(args) => benchmark::run(args),

@@ -10,11 +10,13 @@ mod digest;
 mod effects;
 mod ids;
 pub mod json;
+pub mod names;
 mod present;
 mod raw_json;
 mod result;
 mod time;
 mod tool;
+pub mod transitions;
 mod usage;
 mod verdict;
 

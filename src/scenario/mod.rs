@@ -34,7 +34,7 @@ mod t4;
 mod t5;
 mod texts;
 
-pub use mutate::{Becomes, Elements, Mutation, is_identifier};
+pub use mutate::{Becomes, Elements, Mutation};
 pub use plan::{Answer, Execute, Plan, Trigger};
 pub use story::{Moment, Story, Who};
 pub use texts::{connection_lost, error_result, structured_result, text_result, timeout, unavailable};
