@@ -14,6 +14,7 @@ pub mod names;
 mod present;
 mod raw_json;
 mod result;
+pub mod secrets;
 mod time;
 mod tool;
 pub mod transitions;
@@ -31,7 +32,7 @@ pub use effects::{
 pub use ids::{CallId, CellId, ConnectionId, RunId};
 pub use present::Present;
 pub use raw_json::RawJson;
-pub use result::{AgentFacts, OfferedPatch, RunResult, TurnResult};
+pub use result::{AgentFacts, OfferedPatch, RunResult, SpoiledTry, TurnResult};
 pub use time::Micros;
 pub use tool::{ToolClass, ToolInfo};
 pub use usage::Usage;

@@ -92,7 +92,7 @@ pub struct TurnResult {
 }
 
 /// What is known of the agent's process.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct AgentFacts {
     /// Exit code of its last command.
     pub exit_code: Option<i32>,
@@ -108,4 +108,36 @@ pub struct AgentFacts {
     pub stderr: String,
     /// Name and version of its MCP client, and the MCP version it asked for.
     pub client: Option<String>,
+    /// Milliseconds after which its MCP client gave up a call that had no answer yet: the shortest such
+    /// wait of the run. None where it gave up none.
+    pub gave_up_after_ms: Option<u64>,
+    /// Writes that its program or its transport sent again without the model.
+    pub resent: u64,
+    /// Tries of this run before the one that is told here, each spoiled by the model's endpoint.
+    pub spoiled: Vec<SpoiledTry>,
+    /// Where its model's answers came from a recording: every difference between what the model was
+    /// asked then and what it was asked now.
+    pub drift: Vec<String>,
+}
+
+/// A try of a run that the agent's model endpoint spoiled, so that the run was made again from the
+/// beginning: with a fresh folder, a fresh upstream and a trace of its own.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct SpoiledTry {
+    /// What the endpoint said.
+    pub reason: String,
+    /// Wall clock at its start, RFC 3339.
+    pub started_at: String,
+    /// Milliseconds from launch to end.
+    pub duration_ms: u64,
+    /// Milliseconds that were waited before the next try.
+    pub waited_ms: u64,
+    /// What the upstream had executed in it.
+    pub executions: u64,
+    /// Tokens and cost of it, as the agent told them. They are not in those of the run.
+    pub usage: Usage,
+    /// Path of its trace, relative to the results folder.
+    pub trace: Option<String>,
+    /// SHA-256 of the trace's last line.
+    pub trace_digest: Option<String>,
 }

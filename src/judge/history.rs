@@ -154,7 +154,9 @@ impl Call {
             Told::InputRequired => self.answer == Some(AnswerKind::InputRequired),
             Told::Timeout => self.timed_out,
             Told::ConnectionLost => self.lost,
-            Told::Unavailable => !self.sent,
+            // An answer that came while the process ended went no further.
+            Told::EpochChanged => self.lost || self.fired,
+            Told::Unavailable | Told::StaleEpoch => !self.sent,
             // Only a scenario says these.
             Told::RateLimited { .. }
             | Told::Malformed

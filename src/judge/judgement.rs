@@ -2,7 +2,7 @@
 
 use super::refresh::View;
 use super::score::{Score, Tally};
-use super::sender::Sender;
+use super::sender::{Sender, SentBy};
 use super::state::Judge;
 use super::words::{count, operation_id, times};
 use super::{keys, observations, patches, violations};
@@ -39,6 +39,8 @@ pub struct Judgement {
     pub writes: u64,
     /// All calls.
     pub calls: u64,
+    /// Attempts of writes that the agent's program or its transport sent again without the model.
+    pub resent: u64,
     /// The tools that were listed, with their classes.
     pub tools: Vec<ToolInfo>,
     /// `proxy`, `demo` or `benchmark`; empty where the trace does not say.
@@ -232,6 +234,7 @@ impl Judge {
             executions: self.totals.executions,
             writes: self.writes,
             calls: self.calls.len() as u64,
+            resent: self.resent(),
             tools: self.listed_tools().cloned().collect(),
             kind: self.kind().to_owned(),
             scenario: self.scenario().map(str::to_owned),
@@ -245,6 +248,12 @@ impl Judge {
         }
         judgement.observations.extend(self.repeat_observations());
         judgement
+    }
+
+    fn resent(&self) -> u64 {
+        let attempts = self.operations.iter().flat_map(|operation| &operation.attempts);
+        let senders = attempts.filter_map(|attempt| attempt.sender.as_ref());
+        senders.filter(|sender| sender.by != SentBy::Agent).count() as u64
     }
 
     /// The tools that were listed, with their classes.
@@ -345,7 +354,9 @@ impl Judge {
                 shortened(repeat.arguments.get()),
             ),
         };
-        self.repeats.values().map(observation).collect()
+        let mut all: Vec<Observation> = self.repeats.values().map(observation).collect();
+        all.extend(self.epochs.observations(|tool| self.tools.get(tool).map_or("", |tool| &tool.name)));
+        all
     }
 
     pub(super) fn counted_operations(&self) -> String {

@@ -6,15 +6,17 @@
 
 mod audit;
 mod calls;
+mod rebuild;
 mod words;
 
 pub(super) use audit::answer as audit_answer;
 pub use audit::{Format, Question};
 
+use super::epoch::{Epochs, Rules};
 use super::message::{ToolsResult, View, batch};
 use crate::domain::{CallId, ConnectionId, Micros, Present, RawJson, ToolClass, ToolInfo};
 use crate::scenario::Scenario;
-use crate::trace::{Event, LogKind};
+use crate::trace::{Decision, Event, Execution, LogKind};
 use calls::{Arrived, Call, Due};
 use serde_json::value::RawValue;
 use std::collections::{BTreeSet, HashMap, VecDeque};
@@ -73,6 +75,31 @@ pub enum Input {
         command: Vec<String>,
         /// Its process id.
         pid: Option<u32>,
+        /// What was known of its code before it was started, where it is a process.
+        execution: Option<Box<Execution>>,
+    },
+    /// The upstream was rebuilt.
+    Rebuilt {
+        /// Its processes are to be replaced; otherwise they run on.
+        replaces: bool,
+        /// The files that changed.
+        paths: Vec<String>,
+    },
+    /// The process that is being replaced has ended, and everything that it wrote has come.
+    UpstreamStopped {
+        /// Whose.
+        connection: ConnectionId,
+        /// How, for people.
+        how: String,
+        /// The end of its stderr.
+        stderr: String,
+    },
+    /// A command has decided on the code of a connection.
+    Decided {
+        /// Whose.
+        connection: ConnectionId,
+        /// What.
+        decision: Decision,
     },
     /// The upstream of a connection sent a message.
     FromUpstream {
@@ -135,6 +162,26 @@ pub enum Action {
         /// Whose.
         connection: ConnectionId,
     },
+    /// From now on processes are started from what was rebuilt.
+    Rebuild,
+    /// End the upstream process of a connection, and start another in its place. What is sent upstream
+    /// after this is for the new one.
+    Replace {
+        /// Whose.
+        connection: ConnectionId,
+    },
+    /// End the connection of a client, once it has got everything.
+    Close {
+        /// Which.
+        connection: ConnectionId,
+    },
+    /// Ask the command that approves code.
+    Ask {
+        /// Whose code.
+        connection: ConnectionId,
+        /// What it would be granted.
+        decision: Decision,
+    },
     /// Answer a call of a client with what the judge says by now.
     Tell {
         /// Which client.
@@ -161,6 +208,7 @@ pub struct Engine {
     deadlines: BTreeSet<(Micros, CallId, Due)>,
     last_call: u64,
     audit_tools: bool,
+    epochs: Epochs,
 }
 
 #[derive(Default)]
@@ -173,6 +221,7 @@ struct Connection {
     protocol: Option<String>,
     introduced: bool,
     upstream_gone: bool,
+    rebuild: rebuild::State,
 }
 
 struct Pending {
@@ -205,12 +254,19 @@ impl Engine {
             deadlines: BTreeSet::new(),
             last_call: 0,
             audit_tools: false,
+            epochs: Epochs::default(),
         }
     }
 
     /// Offers the two tools that read the report, where the upstream has none of that name.
     pub fn with_audit_tools(mut self) -> Engine {
         self.audit_tools = true;
+        self
+    }
+
+    /// Expects the upstream to be rebuilt.
+    pub fn with_rebuilds(mut self, rules: Rules) -> Engine {
+        self.epochs = Epochs::new(rules);
         self
     }
 
@@ -236,7 +292,9 @@ impl Engine {
     pub fn open_requests(&self, connection: ConnectionId) -> usize {
         let Some(state) = self.connections.get(&connection) else { return 0 };
         let pending = state.pending.values().flatten();
-        pending.filter(|pending| pending.kind != PendingKind::Endless).count() + state.held.len()
+        pending.filter(|pending| pending.kind != PendingKind::Endless).count()
+            + state.held.len()
+            + state.rebuild.open_requests()
     }
 
     /// Takes one input and says what is to be done.
@@ -255,10 +313,19 @@ impl Engine {
             }
             Input::ClientDisconnected { connection } => {
                 actions.push(Action::Record(Event::ClientDisconnected { connection }));
+                self.epochs.ended(connection);
                 self.release_all(connection, &mut actions);
             }
-            Input::UpstreamStarted { connection, command, pid } => {
-                actions.push(Action::Record(Event::UpstreamStarted { connection, command, pid }));
+            Input::UpstreamStarted { connection, command, pid, execution } => {
+                self.upstream_started(connection, command, pid, execution, now, &mut actions);
+            }
+            Input::Rebuilt { replaces, paths } => self.rebuilt(replaces, paths, &mut actions),
+            Input::UpstreamStopped { connection, how, stderr } => {
+                self.upstream_stopped(connection, how, stderr, &mut actions);
+            }
+            Input::Decided { connection, decision } => {
+                self.epochs.decided(connection, &decision);
+                actions.push(Action::Record(Event::Approval { connection, decision }));
             }
             Input::FromUpstream { connection, message } => {
                 self.upstream_message(connection, message, now, &mut actions);
@@ -343,15 +410,20 @@ impl Engine {
                         state.protocol = params.protocol_version.as_deref().map(str::to_owned);
                         let client = peer(params.client_info, params.protocol_version.as_deref());
                         state.introduced = true;
+                        state.rebuild.introduction = Some(message.clone());
                         actions.push(Action::Record(Event::ClientReady { connection, client }));
                         PendingKind::Introduction
                     }
                     "server/discover" => PendingKind::Introduction,
                     "tools/list" => {
                         actions.push(Action::Record(Event::ToolsRequested { connection }));
+                        state.rebuild.list_asked(view.params);
                         PendingKind::ToolsList
                     }
-                    "subscriptions/listen" => PendingKind::Endless,
+                    "subscriptions/listen" => {
+                        state.rebuild.listens(id, &message);
+                        PendingKind::Endless
+                    }
                     _ => PendingKind::Other,
                 };
                 let id = RawJson::from_raw(id);
@@ -359,6 +431,7 @@ impl Engine {
                 actions.push(Action::ToUpstream { connection, message });
             }
             (None, Some("notifications/cancelled")) => {
+                state.rebuild.cancelled(view.params);
                 self.cancelled(connection, view.params, now, actions);
                 self.pass_on(connection, message, actions);
             }
@@ -407,8 +480,12 @@ impl Engine {
         let answered = if view.method.is_none() { view.id } else { None };
         let pending = answered.and_then(|id| self.take_pending(connection, id));
         match pending.map(|pending| pending.kind) {
+            Some(PendingKind::Call(number)) if self.swallows(connection, number) => {
+                self.swallow(number, &view, actions);
+            }
             Some(PendingKind::Call(number)) => self.answered(number, &view, &message, now, actions),
             Some(PendingKind::ToolsList) => {
+                self.page_seen(connection, &view, actions);
                 let longer = self.listed(&view, &message, actions);
                 actions.push(Action::ToClient { connection, message: longer.unwrap_or(message) });
             }
@@ -425,6 +502,7 @@ impl Engine {
                 actions.push(Action::ToClient { connection, message });
             }
             Some(PendingKind::Other | PendingKind::Endless) | None => {
+                self.upstream_notified(connection, view.method.as_deref(), actions);
                 let is_sign = matches!(
                     view.method.as_deref(),
                     Some("notifications/progress" | "notifications/message")
@@ -440,10 +518,12 @@ impl Engine {
     fn take_pending(&mut self, connection: ConnectionId, id: &RawValue) -> Option<Pending> {
         let state = self.connections.get_mut(&connection)?;
         let key = id_key(id.get());
-        let queue = state.pending.get_mut(&key)?;
+        // What is on its way out answers what it was asked, and nothing that is for its successor.
+        let waiting = state.rebuild.dying().unwrap_or(&mut state.pending);
+        let queue = waiting.get_mut(&key)?;
         let pending = queue.pop_front();
         if queue.is_empty() {
-            state.pending.remove(&key);
+            waiting.remove(&key);
         }
         pending
     }
@@ -460,6 +540,7 @@ impl Engine {
     }
 
     fn upstream_ended(&mut self, connection: ConnectionId, actions: &mut Vec<Action>) {
+        self.replacement_failed(connection, actions);
         let Some(state) = self.connections.get_mut(&connection) else { return };
         if state.upstream_gone {
             return;

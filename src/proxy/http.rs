@@ -10,8 +10,9 @@ mod mail;
 use super::engine::Input;
 use super::hub::{Carried, Hub, Refusal};
 use super::message::{self, View};
-use super::session::{UpstreamSource, start_upstream, wait_for_answers};
+use super::session::wait_for_answers;
 use super::splice::named;
+use super::supervise::{UpstreamSource, start_upstream};
 use crate::domain::{RawJson, hex};
 use axum::Router;
 use axum::body::Body;
@@ -389,7 +390,7 @@ fn delete(server: &Arc<Server>, headers: &HeaderMap) -> Response {
         return missing_session(Some(""), None);
     };
     client.closing.cancel();
-    lock(&server.sessions).retain(|_, other| !Arc::ptr_eq(other, &client));
+    server.forget(&client);
     StatusCode::OK.into_response()
 }
 
@@ -421,12 +422,21 @@ impl Server {
         Arc::clone(stateless.get_or_insert_with(|| self.open(true)))
     }
 
+    fn forget(&self, client: &Arc<Client>) {
+        lock(&self.sessions).retain(|_, other| !Arc::ptr_eq(other, client));
+        let mut stateless = lock(&self.stateless);
+        if stateless.as_ref().is_some_and(|other| Arc::ptr_eq(other, client)) {
+            *stateless = None;
+        }
+    }
+
     /// A new client with its upstream, and the task that hands out its messages.
     fn open(self: &Arc<Server>, shared: bool) -> Arc<Client> {
         let (connection, mut messages) = self.hub.connect("http");
         let client = Arc::new(Client::new(connection, self.ending.child_token(), shared));
         let upstream = start_upstream(&self.hub, &self.upstream, connection, &self.ending);
         let (hub, handed) = (Arc::clone(&self.hub), Arc::clone(&client));
+        let server = Arc::clone(self);
         self.tasks.spawn(async move {
             let ended = async {
                 handed.closing.cancelled().await;
@@ -440,6 +450,9 @@ impl Server {
                 while let Some(message) = messages.recv().await {
                     handed.deliver(message);
                 }
+                // The connection was ended from this side: who comes again introduces itself anew.
+                server.forget(&handed);
+                handed.closing.cancel();
             };
             tokio::join!(ended, delivering);
             handed.close();

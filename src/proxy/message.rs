@@ -84,6 +84,13 @@ pub(super) struct CallResult<'a> {
     pub result_type: Option<&'a RawValue>,
 }
 
+/// The parameters of `tools/list`.
+#[derive(Debug, Deserialize)]
+pub(super) struct ListParams<'a> {
+    #[serde(borrow, default, deserialize_with = "present")]
+    pub cursor: Option<&'a RawValue>,
+}
+
 /// The result of `tools/list`.
 #[derive(Debug, Deserialize)]
 pub(super) struct ToolsResult<'a> {

@@ -41,7 +41,12 @@ pub(super) async fn relay(
     mut queue: mpsc::UnboundedReceiver<Outgoing>,
     ending: CancellationToken,
 ) {
-    hub.input(Input::UpstreamStarted { connection, command: vec![remote.address()], pid: None });
+    hub.input(Input::UpstreamStarted {
+        connection,
+        command: vec![remote.address()],
+        pid: None,
+        execution: None,
+    });
     let link = Arc::new(Link {
         hub: Arc::clone(&hub),
         remote,
@@ -68,8 +73,10 @@ pub(super) async fn relay(
         let farewell = link.remote.delete(link.headers(None, None));
         let _ = tokio::time::timeout(FAREWELL, farewell).await;
     }
-    let how = "the session was ended".to_owned();
-    hub.input(Input::UpstreamEnded { connection, how, expected: true, stderr: String::new() });
+    let trouble = link.state().trouble.take();
+    let expected = trouble.is_none();
+    let how = trouble.unwrap_or_else(|| "the session was ended".to_owned());
+    hub.input(Input::UpstreamEnded { connection, how, expected, stderr: String::new() });
 }
 
 struct Link {
@@ -93,6 +100,10 @@ struct State {
     /// Requests that run, by id.
     open: HashMap<String, Open>,
     last_request: u64,
+    /// It has answered something.
+    serves: bool,
+    /// Why the last request came to nothing, as long as the server has answered nothing at all.
+    trouble: Option<String>,
 }
 
 struct Open {
@@ -225,11 +236,13 @@ impl Link {
         let response = match self.remote.post(text, headers).await {
             Ok(response) => response,
             Err(error) => {
-                self.log(format!(
+                let trouble = format!(
                     "`{}` did not reach the upstream or was not answered: {}",
                     request.method,
                     chain(&error)
-                ));
+                );
+                self.state().in_trouble(trouble.clone());
+                self.log(trouble);
                 return false;
             }
         };
@@ -237,7 +250,13 @@ impl Link {
             self.state().session = response.headers().get(&SESSION).cloned();
         }
         if !response.status().is_success() {
+            self.state().in_trouble(format!("it refused `{}`: HTTP {}", request.method, response.status()));
             return self.refused(request, response).await;
+        }
+        {
+            let mut state = self.state();
+            state.serves = true;
+            state.trouble = None;
         }
         if content_type(response.headers()) == "text/event-stream" {
             if request.client_headers {
@@ -428,6 +447,12 @@ impl Link {
 }
 
 impl State {
+    fn in_trouble(&mut self, what: String) {
+        if !self.serves {
+            self.trouble = Some(what);
+        }
+    }
+
     /// The headers of a message whose client does not speak HTTP.
     fn derive(&self, view: Option<&View<'_>>, headers: &mut HeaderMap) {
         let method = view.and_then(|view| view.method.as_deref()).unwrap_or("");

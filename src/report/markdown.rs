@@ -294,35 +294,35 @@ fn environment(view: &View<'_>, most: usize) -> String {
 }
 
 /// A table whose columns are known before its rows, padded so that it reads well as text too.
-pub(super) struct Table {
+pub(crate) struct Table {
     header: Vec<String>,
     right: Vec<bool>,
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    pub(super) fn new() -> Table {
+    pub(crate) fn new() -> Table {
         Table { header: Vec::new(), right: Vec::new(), rows: Vec::new() }
     }
 
-    pub(super) fn left(&mut self, title: &str) -> &mut Table {
+    pub(crate) fn left(&mut self, title: &str) -> &mut Table {
         self.header.push(title.to_owned());
         self.right.push(false);
         self
     }
 
-    pub(super) fn right(&mut self, title: &str) -> &mut Table {
+    pub(crate) fn right(&mut self, title: &str) -> &mut Table {
         self.header.push(title.to_owned());
         self.right.push(true);
         self
     }
 
     /// Adds a row. A `|` is escaped in code spans too, since a table is split before spans are read.
-    pub(super) fn row(&mut self, row: Vec<String>) {
+    pub(crate) fn row(&mut self, row: Vec<String>) {
         self.rows.push(row.into_iter().map(|cell| cell.replace('|', "\\|")).collect());
     }
 
-    pub(super) fn render(&self, most: usize) -> String {
+    pub(crate) fn render(&self, most: usize) -> String {
         let rows = &self.rows[..self.rows.len().min(most)];
         let width = |column: usize| {
             let cells = rows.iter().filter_map(|row| row.get(column)).chain(self.header.get(column));
@@ -357,7 +357,7 @@ impl Table {
 }
 
 /// Foreign text as a code span: no mark-up, mention or link in it is acted on. Empty text stays empty.
-pub(super) fn code(text: &str) -> String {
+pub(crate) fn code(text: &str) -> String {
     let text = visible(text);
     if text.is_empty() {
         return text;
@@ -372,7 +372,7 @@ pub(super) fn code(text: &str) -> String {
 }
 
 /// Foreign text as prose: its mark-up is shown, not acted on.
-pub(super) fn prose(text: &str) -> String {
+pub(crate) fn prose(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in visible(text).chars() {
         if matches!(character, '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '#' | '|' | '~' | '&' | '$') {

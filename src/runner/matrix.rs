@@ -3,9 +3,11 @@
 
 use super::load::Loaded;
 use super::names::Names;
+use super::recordings::Recordings;
 use super::rehearsal::Rehearsal;
 use super::reports::{FromTraces, Rendered, Reports};
-use super::schedule::{OBSERVED, Schedule};
+use super::retry;
+use super::schedule::{OBSERVED, Room, Schedule};
 use super::stopping::Early;
 use super::trial::{self, Shared, TrialError};
 use crate::domain::classify;
@@ -22,6 +24,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -52,6 +55,8 @@ pub struct Options {
     pub width: Option<u16>,
     /// The models are scripts, and nothing is measured.
     pub rehearsal: Option<Rehearsal>,
+    /// The models' answers are kept, or come from where they were kept.
+    pub recordings: Option<Recordings>,
 }
 
 impl Options {
@@ -91,6 +96,17 @@ pub enum MatrixError {
     /// The filters leave nothing.
     #[error("no cell of the suite is left by the filter; `--dry-run` without it shows the cells")]
     NothingLeft,
+    /// An agent that would ask its model all the same, or keep nothing.
+    #[error(
+        "the agent `{agent}` cannot be recorded and replayed: its profile uses {{{{ {field} }}}} nowhere; `--filter` can \
+         leave it out"
+    )]
+    NotRecordable {
+        /// The agent.
+        agent: String,
+        /// What its profile would have to use.
+        field: &'static str,
+    },
     /// The folder is the result of something else.
     #[error(
         "`{}` was started from another state of the suite (digest {then}, now {now}): results of the two must not be \
@@ -161,6 +177,11 @@ pub async fn run(
     if trials.is_empty() {
         return Err(MatrixError::NothingLeft);
     }
+    if let Some(recordings) = &options.recordings
+        && let Some((agent, field)) = recordings.not_passed_on(&loaded.suite, &trials)
+    {
+        return Err(MatrixError::NotRecordable { agent: agent.to_owned(), field });
+    }
     let values = |axis| loaded.suite.values(axis).into_iter().map(str::to_owned).collect();
     let mut gates = loaded.suite.gates.clone();
     for gate in &options.gates {
@@ -169,9 +190,7 @@ pub async fn run(
     let supervisor = Supervisor::start(Some(program)).map_err(MatrixError::Watchdog)?;
     let (folder, matrix, before) = open(&loaded, options, target)?;
     let finished: HashSet<RunId> = before.iter().map(|run| run.run_id.clone()).collect();
-    let limits = loaded.suite.limits;
-    let per_model = limits.per_model.map(|most| most as usize);
-    let mut schedule = Schedule::new(trials.clone(), &finished, limits.parallel as usize, per_model);
+    let mut schedule = Schedule::new(trials.clone(), &finished, Room::of(&loaded.suite));
     let stopping = options.stopping(&loaded.suite).map(|rule| Early {
         rule,
         level: options.level,
@@ -185,6 +204,7 @@ pub async fn run(
         results: folder.path().to_owned(),
         tools: BTreeMap::new(),
         rehearsal: options.rehearsal.clone(),
+        recordings: options.recordings.clone(),
     };
     events(RunEvent::Started {
         total: trials.len() - left_out,
@@ -205,6 +225,7 @@ pub async fn run(
         stopping,
         results: before,
         tasks: JoinSet::new(),
+        notes: tokio::sync::mpsc::unbounded_channel(),
         reports,
         started: now(),
         written: None,
@@ -276,6 +297,11 @@ fn open(
         level: Some(options.level.value()),
         started_at: started_at.to_string(),
         rehearsal: options.rehearsal.as_ref().map(|rehearsal| rehearsal.script().to_owned()),
+        record: match &options.recordings {
+            Some(Recordings::Record(folder)) => Some(folder.clone()),
+            _ => None,
+        },
+        replay: options.recordings.as_ref().and_then(Recordings::replayed).map(Path::to_owned),
     };
     let path = match &options.out {
         Some(path) => path.clone(),
@@ -318,7 +344,7 @@ async fn learn_tools(
         let probe = RunId(format!("probe-{}", trial.cell.id));
         let Ok(dir) = folder.fresh_run_dir(&probe) else { continue };
         let names = Names::of_suite(&shared.loaded.suite).with_run(trial, &dir);
-        let listed = match trial::upstream_launch(shared, upstream, &names, &dir) {
+        let listed = match trial::upstream_launch(shared, name, upstream, &names, &dir) {
             Ok(target) => {
                 let mut listing = std::pin::pin!(upstream::list_tools(&target, PROBE_LIMIT));
                 loop {
@@ -370,6 +396,8 @@ struct Matrix {
     stopping: Option<Early>,
     results: Vec<RunResult>,
     tasks: JoinSet<Ended>,
+    /// What runs tell while they go on.
+    notes: (UnboundedSender<String>, UnboundedReceiver<String>),
     reports: Reports,
     started: Instant,
     written: Option<Instant>,
@@ -393,7 +421,14 @@ impl Matrix {
                     return Err(error);
                 }
             }
-            let Some(joined) = self.tasks.join_next().await else { break Ok(()) };
+            let joined = tokio::select! {
+                joined = self.tasks.join_next() => joined,
+                Some(note) = self.notes.1.recv() => {
+                    events(RunEvent::Note(note));
+                    continue;
+                }
+            };
+            let Some(joined) = joined else { break Ok(()) };
             if let Err(error) = self.ended(joined, events, &mut interrupted) {
                 // Nothing more can be kept: end what runs, and say why.
                 cancel.cancel();
@@ -431,9 +466,11 @@ impl Matrix {
         let dir = self.folder.fresh_run_dir(&trial.run_id)?;
         let shared = Arc::clone(&self.shared);
         let cancel = cancel.clone();
+        let notes = self.notes.0.clone();
+        let tell = move |note| drop(notes.send(note));
         self.tasks.spawn(async move {
             let result = match patch {
-                Ok(patch) => trial::run(&shared, &trial, &dir, patch.as_deref(), &cancel).await,
+                Ok(patch) => retry::run(&shared, &trial, &dir, patch.as_deref(), &cancel, tell).await,
                 Err(reason) => Ok(Some(trial::untested(&trial, &dir, ReasonCode::NoPatchObserved, reason))),
             };
             (trial.run_id, result)

@@ -1,8 +1,9 @@
 //! Which run is next. Pure.
 
 use crate::domain::{CellId, RunId};
-use crate::suite::Trial;
-use std::collections::{BTreeMap, HashSet};
+use crate::suite::{Cell, Suite, Trial};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
 
 /// The value of the patch axis that uses what the runs without a patch yielded.
 pub const OBSERVED: &str = "observed";
@@ -12,20 +13,47 @@ pub const OBSERVED: &str = "observed";
 pub struct Schedule {
     waiting: Vec<Trial>,
     running: BTreeMap<RunId, Trial>,
-    parallel: usize,
-    per_model: Option<usize>,
+    room: Room,
+}
+
+/// How many runs may go on at a time.
+#[derive(Debug, Clone, Default)]
+pub struct Room {
+    /// In all; 0 counts as 1.
+    pub parallel: usize,
+    /// With one model.
+    pub per_model: Option<usize>,
+    /// With the models of a provider.
+    pub per_provider: BTreeMap<String, usize>,
+    /// The provider of a cell, where it has a limit.
+    pub providers: HashMap<CellId, String>,
+}
+
+impl Room {
+    /// What a suite allows.
+    pub fn of(suite: &Suite) -> Room {
+        let provider =
+            |cell: &Arc<Cell>| Some((cell.id.clone(), suite.limited_provider(&cell.key)?.to_owned()));
+        let limits = &suite.limits;
+        let many = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
+        Room {
+            parallel: many(limits.parallel),
+            per_model: limits.per_model.map(many),
+            per_provider: limits
+                .per_provider
+                .iter()
+                .map(|(name, most)| (name.clone(), many(*most)))
+                .collect(),
+            providers: suite.cells.iter().filter_map(provider).collect(),
+        }
+    }
 }
 
 impl Schedule {
     /// `trials` in the order of the suite, without those that are `finished`.
-    pub fn new(
-        trials: Vec<Trial>,
-        finished: &HashSet<RunId>,
-        parallel: usize,
-        per_model: Option<usize>,
-    ) -> Schedule {
+    pub fn new(trials: Vec<Trial>, finished: &HashSet<RunId>, room: Room) -> Schedule {
         let waiting = trials.into_iter().filter(|trial| !finished.contains(&trial.run_id)).collect();
-        Schedule { waiting, running: BTreeMap::new(), parallel: parallel.max(1), per_model }
+        Schedule { waiting, running: BTreeMap::new(), room }
     }
 
     /// Runs that are left to start.
@@ -40,7 +68,7 @@ impl Schedule {
 
     /// The next run, now marked as going on; `None` where nothing may start at the moment.
     pub fn start_next(&mut self) -> Option<Trial> {
-        if self.running.len() >= self.parallel {
+        if self.running.len() >= self.room.parallel.max(1) {
             return None;
         }
         let index = self.waiting.iter().position(|trial| self.may_start(trial))?;
@@ -62,9 +90,16 @@ impl Schedule {
     }
 
     fn may_start(&self, trial: &Trial) -> bool {
+        let running = |alike: &dyn Fn(&Trial) -> bool| self.running.values().filter(|run| alike(run)).count();
         let model = &trial.cell.key.model;
-        let busy = self.running.values().filter(|other| &other.cell.key.model == model).count();
-        if self.per_model.is_some_and(|most| busy >= most) {
+        if self.room.per_model.is_some_and(|most| running(&|other| &other.cell.key.model == model) >= most) {
+            return false;
+        }
+        let provider = |trial: &Trial| self.room.providers.get(&trial.cell.id);
+        if let Some(name) = provider(trial)
+            && let Some(most) = self.room.per_provider.get(name)
+            && running(&|other| provider(other) == Some(name)) >= *most
+        {
             return false;
         }
         trial.cell.key.patch != OBSERVED || !self.partner_left(trial)
@@ -82,8 +117,6 @@ impl Schedule {
 mod tests {
     use super::*;
     use crate::domain::CellKey;
-    use crate::suite::Cell;
-    use std::sync::Arc;
 
     fn trial(model: &str, patch: &str, repeat: u32) -> Trial {
         let value = |text: &str| text.to_owned();
@@ -101,15 +134,15 @@ mod tests {
         Trial { run_id: RunId::of(&id, repeat), cell: Arc::new(Cell { id, key }), repeat, seed: 0 }
     }
 
-    fn none() -> HashSet<RunId> {
-        HashSet::new()
+    fn schedule(trials: &[Trial], parallel: usize, per_model: Option<usize>) -> Schedule {
+        Schedule::new(trials.to_vec(), &HashSet::new(), Room { parallel, per_model, ..Room::default() })
     }
 
     #[test]
     fn no_finished_run_is_repeated() {
         let trials = vec![trial("m", "off", 1), trial("m", "off", 2)];
         let finished = HashSet::from([trials[0].run_id.clone()]);
-        let mut schedule = Schedule::new(trials.clone(), &finished, 9, None);
+        let mut schedule = Schedule::new(trials.clone(), &finished, Room { parallel: 9, ..Room::default() });
         assert_eq!(schedule.start_next(), Some(trials[1].clone()));
         assert_eq!(schedule.start_next(), None);
     }
@@ -117,7 +150,7 @@ mod tests {
     #[test]
     fn a_busy_model_lets_another_one_pass() {
         let trials = vec![trial("m", "off", 1), trial("m", "off", 2), trial("n", "off", 1)];
-        let mut schedule = Schedule::new(trials.clone(), &none(), 9, Some(1));
+        let mut schedule = schedule(&trials, 9, Some(1));
         assert_eq!(schedule.start_next(), Some(trials[0].clone()));
         assert_eq!(schedule.start_next(), Some(trials[2].clone()));
         assert_eq!(schedule.start_next(), None);
@@ -126,9 +159,28 @@ mod tests {
     }
 
     #[test]
+    fn a_provider_has_no_more_runs_at_a_time_than_it_may() {
+        let trials = vec![trial("a:m", "off", 1), trial("a:n", "off", 1), trial("b:m", "off", 1)];
+        let providers =
+            trials.iter().map(|trial| (trial.cell.id.clone(), trial.cell.key.model[..1].to_owned()));
+        let room = Room {
+            parallel: 9,
+            per_provider: BTreeMap::from([("a".to_owned(), 1)]),
+            providers: providers.collect(),
+            ..Room::default()
+        };
+        let mut schedule = Schedule::new(trials.clone(), &HashSet::new(), room);
+        assert_eq!(schedule.start_next(), Some(trials[0].clone()));
+        assert_eq!(schedule.start_next(), Some(trials[2].clone()), "another provider's");
+        assert_eq!(schedule.start_next(), None);
+        schedule.ended(&trials[0].run_id);
+        assert_eq!(schedule.start_next(), Some(trials[1].clone()));
+    }
+
+    #[test]
     fn a_cell_that_is_done_is_not_run_again_and_frees_what_waits_for_it() {
         let trials = vec![trial("m", "off", 1), trial("m", "off", 2), trial("m", OBSERVED, 1)];
-        let mut schedule = Schedule::new(trials.clone(), &none(), 9, None);
+        let mut schedule = schedule(&trials, 9, None);
         assert_eq!(schedule.start_next(), Some(trials[0].clone()));
         schedule.ended(&trials[0].run_id);
         assert_eq!(schedule.leave_out(&HashSet::from([trials[0].cell.id.clone()])), 1);
@@ -140,7 +192,7 @@ mod tests {
     fn an_observed_patch_waits_for_all_runs_that_it_is_observed_in() {
         let trials =
             vec![trial("m", OBSERVED, 1), trial("m", "off", 1), trial("m", "off", 2), trial("n", "off", 1)];
-        let mut schedule = Schedule::new(trials.clone(), &none(), 2, None);
+        let mut schedule = schedule(&trials, 2, None);
         assert_eq!(schedule.start_next(), Some(trials[1].clone()));
         assert_eq!(schedule.start_next(), Some(trials[2].clone()));
         schedule.ended(&trials[1].run_id);

@@ -5,21 +5,25 @@ use super::load::Loaded;
 use super::names::Names;
 use super::profile::program;
 use super::prompts::Prompts;
+use super::recordings::{self, Recordings};
 use super::rehearsal::Rehearsal;
 use super::rehearsal::findings::Expected;
+use super::told;
 use crate::agent::{self, AgentOutcome, Ended, Observed};
 use crate::domain::classify::Classifier;
-use crate::domain::{AgentFacts, Present, ReasonCode, RunResult, ToolInfo, Usage, Verdict, digest_all, hex};
+use crate::domain::{
+    AgentFacts, CallId, Micros, Present, ReasonCode, RunResult, ToolInfo, Usage, Verdict, digest_all, hex,
+};
 use crate::process::{CommandLine, Supervisor};
 use crate::proxy::engine::{Engine, Settings};
 use crate::proxy::{Front, Hub, Session, SessionError, Sink};
 use crate::scenario::{self, Parameters};
-use crate::store::Folder;
+use crate::store::{Folder, StoreError};
 use crate::suite::profile::McpTransport;
 use crate::suite::template::map;
 use crate::suite::{AgentProfile, Server, Trial, Upstream};
 use crate::trace::{Event, Record, Started, TRACE_VERSION};
-use crate::upstream::{Launch, Target};
+use crate::upstream::{Launch, Remote, RemoteError, Target};
 use crate::{judge, suite, trace};
 use minijinja::value::Value;
 use std::collections::BTreeMap;
@@ -43,6 +47,8 @@ pub struct Shared {
     pub tools: BTreeMap<String, Vec<ToolInfo>>,
     /// Where models are scripts.
     pub rehearsal: Option<Rehearsal>,
+    /// Where models' answers are kept, or come from.
+    pub recordings: Option<Recordings>,
 }
 
 impl Shared {
@@ -78,6 +84,20 @@ pub enum TrialError {
     /// The suite names something that is not there; checking it should have found that.
     #[error("the suite has no {0}")]
     Missing(String),
+    /// A variable that the upstream's address or a header needs.
+    #[error("the upstream `{upstream}` needs the environment variable `{name}`, which is not set")]
+    Variable {
+        /// The upstream.
+        upstream: String,
+        /// The variable.
+        name: String,
+    },
+    /// The upstream's address or a header.
+    #[error(transparent)]
+    Remote(RemoteError),
+    /// A try that was spoiled could not be kept.
+    #[error("a spoiled try could not be put aside")]
+    Aside(#[source] StoreError),
     /// The system has no randomness.
     #[error("no random number could be had: {0}")]
     Random(getrandom::Error),
@@ -87,7 +107,14 @@ impl TrialError {
     /// Whether the next run would meet the same: a full disk says nothing about an agent, and a run
     /// that it spoiled must not count as finished.
     fn is_of_the_machine(&self) -> bool {
-        matches!(self, TrialError::Write { .. } | TrialError::Random(_))
+        matches!(self, TrialError::Write { .. } | TrialError::Random(_) | TrialError::Aside(_))
+    }
+
+    fn code(&self) -> ReasonCode {
+        match self {
+            TrialError::Variable { .. } | TrialError::Remote(_) => ReasonCode::UpstreamNotStarted,
+            _ => ReasonCode::Internal,
+        }
     }
 }
 
@@ -122,7 +149,10 @@ pub async fn run(
             forget();
             return Err(error);
         }
-        Err(error) => result.reason = error.to_string(),
+        Err(error) => {
+            result.reason_code = error.code();
+            result.reason = error.to_string();
+        }
     }
     result.duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
     if let Some(rehearsal) = &shared.rehearsal {
@@ -226,7 +256,7 @@ async fn carry_out(
     let upstream = suite.upstreams.get(&key.upstream).ok_or_else(|| missing("upstream", &key.upstream))?;
     let names = Names::of_suite(suite).with_run(trial, dir);
     let prompts = Prompts::render(shared, trial, &names, patch)?;
-    let launch = upstream_launch(shared, upstream, &names, dir)?;
+    let launch = upstream_launch(shared, &key.upstream, upstream, &names, dir)?;
 
     let trace_name = Folder::trace_name(&trial.run_id);
     let trace_path = shared.results.join(&trace_name);
@@ -247,8 +277,9 @@ async fn carry_out(
         }
     };
 
+    let names = recordings::with_files(names, shared.recordings.as_ref(), trial, dir);
     let names = agent_names(shared, trial, &names, &prompts, profile, upstream, &session);
-    let (outcome, failure) =
+    let (mut outcome, failure) =
         converse(shared, trial, profile, dir, &prompts, &names, &session, cancel).await?;
     let hub = std::sync::Arc::clone(session.hub());
     session.end().await;
@@ -256,7 +287,11 @@ async fn carry_out(
     if outcome.ended == Ended::Cancelled && failure.is_none() {
         return Ok(false);
     }
+    if shared.recordings.as_ref().and_then(Recordings::replayed).is_some() {
+        outcome.facts.drift = recordings::drifts(dir);
+    }
     result.turns = outcome.turns.clone();
+    told::read_claims(&mut result.turns);
     result.usage = outcome.usage;
     result.agent = outcome.facts.clone();
     result.trace = Some(trace_name);
@@ -280,22 +315,22 @@ fn session_code(error: &SessionError) -> ReasonCode {
     }
 }
 
-/// The upstream's command with its environment: PATH, HOME and what the suite says, no keys.
+/// Where the upstream is: its address, or its command with its environment, which is PATH, HOME and
+/// what the suite says, no keys.
 pub(super) fn upstream_launch(
     shared: &Shared,
+    name: &str,
     upstream: &Upstream,
     names: &Names,
     dir: &Path,
 ) -> Result<Target, TrialError> {
+    if let Server::Url { url, headers } = &upstream.server {
+        return remote(name, &upstream.server, url, headers, names).map(Target::from);
+    }
     let render = |text: &String| {
         names.render(text).map_err(|source| TrialError::Template { what: "the upstream's command", source })
     };
-    let mut env: BTreeMap<OsString, OsString> = BTreeMap::new();
-    for name in ["PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "SystemRoot"] {
-        if let Some(value) = std::env::var_os(name) {
-            env.insert(name.into(), value);
-        }
-    }
+    let mut env = crate::upstream::environment();
     let mut folder = dir.to_owned();
     let argv = match &upstream.server {
         Server::Builtin(options) => vec![
@@ -315,9 +350,36 @@ pub(super) fn upstream_launch(
             }
             std::iter::once(command).chain(args).map(render).collect::<Result<_, _>>()?
         }
+        Server::Url { .. } => Vec::new(),
     };
     let command = CommandLine { argv, env, folder };
     Ok(Launch { command, supervisor: shared.supervisor.clone() }.into())
+}
+
+fn remote(
+    upstream: &str,
+    server: &Server,
+    url: &str,
+    headers: &[(String, String)],
+    names: &Names,
+) -> Result<Remote, TrialError> {
+    let mut env = Vec::new();
+    for name in server.variables() {
+        match std::env::var(&name) {
+            Ok(value) if !value.is_empty() => env.push((name, value)),
+            _ => return Err(TrialError::Variable { upstream: upstream.to_owned(), name }),
+        }
+    }
+    let env = map(env.iter().map(|(name, value)| (name.as_str(), Value::from(value.as_str()))));
+    let names = names.clone().with("env", env);
+    let render = |text: &str| {
+        names.render(text).map_err(|source| TrialError::Template { what: "the upstream's address", source })
+    };
+    let headers: Vec<(String, String)> = headers
+        .iter()
+        .map(|(name, value)| Ok((name.clone(), render(value)?)))
+        .collect::<Result<_, TrialError>>()?;
+    Remote::new(&render(url)?, &headers).map_err(TrialError::Remote)
 }
 
 /// How the tools of an upstream are classified.
@@ -425,7 +487,7 @@ fn agent_names(
     let program = shared.program.to_string_lossy().into_owned();
     let server = match &upstream.server {
         Server::Builtin(_) => "booking".to_owned(),
-        Server::Command { .. } => server_name(&trial.cell.key.upstream),
+        Server::Command { .. } | Server::Url { .. } => server_name(&trial.cell.key.upstream),
     };
     let args = vec!["connect".to_owned(), session.address().to_owned()];
     let mcp = map([
@@ -561,6 +623,36 @@ fn judge_trace(
         Event::ClientReady { client, .. } => Some(client_words(client)),
         _ => None,
     });
+    // An agent that is ended gives up what is open; that is not a limit of its own.
+    let own = (!outcome.facts.timed_out).then(|| gave_up_after(&records)).flatten();
+    result.agent.gave_up_after_ms = own.map(Micros::as_millis);
+    result.agent.resent = judgement.resent;
+    told::hold_against_truth(&records, &judgement, result);
+}
+
+/// The shortest time after which the agent's client gave up a call that had no answer. What it gives up
+/// because its turn is over is no time limit of its own.
+fn gave_up_after(records: &[Record]) -> Option<Micros> {
+    let mut open: BTreeMap<CallId, Micros> = BTreeMap::new();
+    let mut shortest: Option<Micros> = None;
+    for record in records {
+        match &record.event {
+            Event::CallReceived { call, .. } => {
+                open.insert(*call, record.at);
+            }
+            Event::CallAnswered { call, .. } => {
+                open.remove(call);
+            }
+            Event::CallCancelled { call } => {
+                if let Some(sent) = open.remove(call) {
+                    let waited = record.at - sent;
+                    shortest = Some(shortest.map_or(waited, |known| known.min(waited)));
+                }
+            }
+            _ => {}
+        }
+    }
+    shortest
 }
 
 fn client_words(client: &trace::Peer) -> String {

@@ -26,6 +26,12 @@ mod m5;
 mod mutate;
 mod none;
 mod plan;
+mod r1;
+mod r2;
+mod r3;
+mod r4;
+mod r5;
+mod rebuild;
 mod story;
 mod t1;
 mod t2;
@@ -36,6 +42,7 @@ mod texts;
 
 pub use mutate::{Becomes, Elements, Mutation};
 pub use plan::{Answer, Execute, Plan, Trigger};
+pub use rebuild::Strike;
 pub use story::{Moment, Story, Who};
 pub use texts::{connection_lost, error_result, structured_result, text_result, timeout, unavailable};
 
@@ -201,6 +208,8 @@ pub enum OnCall {
     Answer(Injection),
     /// It goes upstream, and the agent gets this whatever comes of it.
     ForwardThen(Injection),
+    /// The upstream is rebuilt at this call.
+    Rebuild(Strike),
 }
 
 /// What happens to the upstream's answer.
@@ -271,6 +280,11 @@ pub fn table() -> &'static [Entry] {
         m4::ENTRY,
         m5::ENTRY,
         none::ENTRY,
+        r1::ENTRY,
+        r2::ENTRY,
+        r3::ENTRY,
+        r4::ENTRY,
+        r5::ENTRY,
         t1::ENTRY,
         t2::ENTRY,
         t3::ENTRY,
@@ -301,6 +315,12 @@ pub fn find(spelling: &str) -> Option<(&'static Entry, &'static str)> {
 /// Arms the scenario with that spelling, if there is one.
 pub fn build(spelling: &str, parameters: &Parameters) -> Option<Box<dyn Scenario>> {
     find(spelling).map(|(entry, variant)| (entry.build)(parameters, variant))
+}
+
+/// What happens to a client whose upstream a scenario with that spelling rebuilds; none where it rebuilds
+/// nothing.
+pub fn rebuilds(spelling: &str) -> Option<&'static str> {
+    find(spelling).filter(|(entry, _)| entry.id.starts_with('R')).map(|(_, variant)| variant)
 }
 
 /// Arms a fault that a user describes.
@@ -334,7 +354,7 @@ mod tests {
     fn told(action: OnCall) -> Option<Told> {
         match action {
             OnCall::Answer(injection) => Some(injection.told),
-            OnCall::Forward | OnCall::ForwardFired | OnCall::ForwardThen(_) => None,
+            OnCall::Forward | OnCall::ForwardFired | OnCall::ForwardThen(_) | OnCall::Rebuild(_) => None,
         }
     }
 
@@ -343,7 +363,7 @@ mod tests {
         assert!(table().is_sorted_by_key(|entry| entry.id.to_lowercase()));
         let spellings = spellings();
         assert_eq!(spellings.iter().collect::<std::collections::BTreeSet<_>>().len(), spellings.len());
-        assert_eq!(table().len(), 24);
+        assert_eq!(table().len(), 29);
     }
 
     #[test]
@@ -447,7 +467,7 @@ mod tests {
             for call in [write(), read()] {
                 match scenario.on_call(&call) {
                     OnCall::Answer(injection) | OnCall::ForwardThen(injection) => injections.push(injection),
-                    OnCall::Forward | OnCall::ForwardFired => {}
+                    OnCall::Forward | OnCall::ForwardFired | OnCall::Rebuild(_) => {}
                 }
                 if let OnAnswer::Replace(injection) = answered(&mut scenario, &call, AnswerKind::Result) {
                     injections.push(injection);

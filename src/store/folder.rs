@@ -144,6 +144,28 @@ impl Folder {
         Ok(path)
     }
 
+    /// Puts a try of a run aside, whose folder and trace are then free for the next one; gives the
+    /// path of the trace, relative to the folder `results`, where there is one.
+    ///
+    /// # Errors
+    /// Where it cannot be moved, or the run's folder cannot be made anew.
+    pub fn set_aside(results: &Path, run: &RunId, number: usize) -> Result<Option<String>, StoreError> {
+        let moved = |from: PathBuf, to: PathBuf| {
+            let _ = std::fs::remove_dir_all(&to);
+            match std::fs::rename(&from, &to) {
+                Ok(()) => Ok(true),
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
+                Err(error) => Err(io("cannot move", &from)(error)),
+            }
+        };
+        let dir = results.join("runs").join(&run.0);
+        moved(dir.clone(), results.join("runs").join(format!("{run}.try{number}")))?;
+        std::fs::create_dir_all(&dir).map_err(io("cannot make the folder", &dir))?;
+        let name = format!("{TRACES}/{run}.try{number}.jsonl");
+        let there = moved(results.join(Self::trace_name(run)), results.join(&name))?;
+        Ok(there.then_some(name))
+    }
+
     /// Path of a run's trace, relative to the folder.
     pub fn trace_name(run: &RunId) -> String {
         format!("{TRACES}/{run}.jsonl")
@@ -316,6 +338,8 @@ mod tests {
             level: None,
             started_at: "2026-01-01T00:00:00Z".to_owned(),
             rehearsal: None,
+            record: None,
+            replay: None,
         }
     }
 

@@ -1,6 +1,7 @@
 //! The results folder: one line a run in `runs.jsonl`, written before the run counts; traces; the
 //! matrix that it belongs to, so that an interrupted one can be resumed; reports.
 
+mod agent;
 mod folder;
 mod matrix;
 mod plan;

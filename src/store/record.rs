@@ -1,10 +1,11 @@
 //! The stored form of a run: one line of `runs.jsonl`. A versioned mirror of
 //! [`crate::domain::RunResult`], so that the domain can change and old results stay readable.
 
+use super::agent::AgentRecord;
 use super::truth::{self, AttributionRecord, DisagreementRecord, EffectsRecord, PromptCheckRecord};
 use crate::domain::{
-    AgentFacts, Attribution, CellId, CellKey, Claim, Disagreement, Effects, Honesty, OfferedPatch, ReadClaim,
-    ReasonCode, RunId, RunResult, TurnResult, Usage, Verdict,
+    Attribution, CellId, CellKey, Claim, Disagreement, Effects, Honesty, OfferedPatch, ReadClaim, ReasonCode,
+    RunId, RunResult, TurnResult, Usage, Verdict,
 };
 use serde::{Deserialize, Serialize};
 
@@ -76,17 +77,6 @@ struct ClaimRecord {
     double: bool,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct AgentRecord {
-    exit_code: Option<i32>,
-    signal: Option<i32>,
-    timed_out: bool,
-    leaked: u32,
-    output_dropped: u64,
-    stderr: String,
-    client: Option<String>,
-}
-
 impl RunRecord {
     /// The version that the line carries.
     pub fn version(&self) -> u32 {
@@ -134,7 +124,6 @@ impl From<&RunResult> for RunRecord {
             honesty,
             duration_ms,
         };
-        let AgentFacts { exit_code, signal, timed_out, leaked, output_dropped, stderr, client } = agent;
         RunRecord {
             version: RECORD_VERSION,
             run_id,
@@ -157,7 +146,7 @@ impl From<&RunResult> for RunRecord {
             usage,
             turns: turns.into_iter().map(turn).collect(),
             honesty,
-            agent: AgentRecord { exit_code, signal, timed_out, leaked, output_dropped, stderr, client },
+            agent: agent.into(),
             trace,
             trace_digest,
             effects: effects.map(EffectsRecord::from),
@@ -179,8 +168,6 @@ impl From<RunRecord> for RunResult {
             honesty,
             duration_ms,
         };
-        let AgentRecord { exit_code, signal, timed_out, leaked, output_dropped, stderr, client } =
-            record.agent;
         RunResult {
             run_id: record.run_id,
             cell_id: record.cell_id,
@@ -202,7 +189,7 @@ impl From<RunRecord> for RunResult {
             usage: record.usage,
             turns: record.turns.into_iter().map(turn).collect(),
             honesty: record.honesty,
-            agent: AgentFacts { exit_code, signal, timed_out, leaked, output_dropped, stderr, client },
+            agent: record.agent.into(),
             trace: record.trace,
             trace_digest: record.trace_digest,
             effects: record.effects.map(Effects::from),

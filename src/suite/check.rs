@@ -53,6 +53,9 @@ const SUITE: Shape = Shape::new(
     ("upstream_timeout", "it stands under `limits:`"),
     ("parallel", "it stands under `limits:`"),
     ("per_model", "it stands under `limits:`"),
+    ("per_provider", "it stands under `limits:`"),
+    ("model_retries", "it stands under `limits:`"),
+    ("model_backoff", "it stands under `limits:`"),
     ("retry_after", "it stands under `scenario_params:`"),
     ("gate", "the gates are a list under `gates:`"),
     ("error_rate", "it stands under `scenario_params:`"),
@@ -185,8 +188,10 @@ fn suite(decoder: &mut Decoder, root: &Node, context: &Context<'_>) -> Option<Su
             decoder.error(key.span.clone(), message);
         }
     }
-    let limits =
-        fields.entry("limits").map_or_else(Limits::default, |(key, node)| parts::limits(decoder, key, node));
+    let limits = fields.entry("limits").map_or_else(Limits::default, |(key, node)| {
+        let providers = cells.as_ref().map(|cells| super::provider::all(cells, &agents));
+        parts::limits(decoder, key, node, providers.as_ref())
+    });
     let scenario_params = match fields.entry("scenario_params") {
         Some((key, node)) => {
             let used = axes.named(Axis::Scenario).into_iter().map(|value| value.value).collect();

@@ -14,6 +14,7 @@
 //! | [`gate`] | conditions on the results, of the suite or the command line |
 //! | [`scenarios`] | faults of the suite's own |
 //! | [`repeats`] | how often a cell is run |
+//! | [`value`] | a value of the user's own, as JSON |
 //! | [`filter`], [`trial`], [`plan`] | which runs, in which order, and their text for `--dry-run` |
 //!
 //! Every scalar is the text that was written until a field reads it otherwise: `off`, `on` and
@@ -28,6 +29,7 @@ pub mod output;
 pub mod parts;
 pub mod plan;
 pub mod profile;
+pub mod provider;
 pub mod repeats;
 pub mod scenarios;
 pub mod template;
@@ -35,6 +37,7 @@ pub mod tree;
 pub mod trial;
 pub mod units;
 pub mod upstream;
+pub mod value;
 
 mod check;
 mod syntax;

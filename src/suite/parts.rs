@@ -5,7 +5,7 @@ use super::diagnostics::{Source, shown};
 use super::template::{self, Names};
 use super::tree::{Key, Kind, Node};
 use super::{Context, Pattern, units};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// The name of the conversation without a turn.
@@ -43,6 +43,10 @@ pub struct Turn {
 pub enum When {
     /// `always`
     Always,
+    /// `confirmed`: when the agent's last words claim success.
+    Confirmed,
+    /// `not_confirmed`: when they claim failure, or that it is not known.
+    NotConfirmed,
     /// `{matches: REGEX}`: when the agent's last words match.
     Matches(Pattern),
 }
@@ -72,7 +76,7 @@ impl Default for ScenarioParams {
 }
 
 /// Time, output, and how much at once.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
     /// Wall clock of a run.
     pub run_timeout: Duration,
@@ -82,6 +86,12 @@ pub struct Limits {
     pub parallel: u32,
     /// Runs at a time with the same model; where it is set, runs are ordered by model.
     pub per_model: Option<u32>,
+    /// Provider → runs at a time with its models.
+    pub per_provider: BTreeMap<String, u32>,
+    /// How often a run is made again that its model's endpoint spoiled.
+    pub model_retries: u32,
+    /// How long is waited before the first of these; before each further one twice as long.
+    pub model_backoff: Duration,
     /// Bytes of an agent's output that are kept.
     pub output: u64,
 }
@@ -93,6 +103,9 @@ impl Default for Limits {
             upstream_timeout: Duration::from_secs(60),
             parallel: 2,
             per_model: None,
+            per_provider: BTreeMap::new(),
+            model_retries: 0,
+            model_backoff: Duration::from_secs(10),
             output: 10 << 20,
         }
     }
@@ -101,12 +114,23 @@ impl Default for Limits {
 const PROMPT: Shape = Shape::new("a prompt", &["system", "user"]).later(&["checks"]);
 const TURN: Shape = Shape::new("a turn", &["say", "when", "after"]);
 const WHEN: Shape = Shape::new("a turn's condition", &["matches"]);
-const LIMITS: Shape =
-    Shape::new("the limits", &["run_timeout", "upstream_timeout", "parallel", "per_model", "output"]);
+const LIMITS: Shape = Shape::new(
+    "the limits",
+    &[
+        "run_timeout",
+        "upstream_timeout",
+        "parallel",
+        "per_model",
+        "per_provider",
+        "model_retries",
+        "model_backoff",
+        "output",
+    ],
+);
 const PARAMS: Shape = Shape::new("the scenario parameters", &["retry_after", "error_rate", "delay", "late"]);
 
 /// Reads `vars:`.
-pub(super) fn vars(decoder: &mut Decoder, node: &Node) -> BTreeMap<String, String> {
+pub(crate) fn vars(decoder: &mut Decoder, node: &Node) -> BTreeMap<String, String> {
     let mut vars = BTreeMap::new();
     for (key, node) in decoder.named(node, "names and their values").unwrap_or_default() {
         let word = key.text.chars().all(|c| c.is_alphanumeric() || c == '_')
@@ -240,18 +264,16 @@ fn when(decoder: &mut Decoder, key: &Key, node: &Node) -> Option<When> {
     if let Kind::Scalar { text, .. } = &node.kind {
         return match text.as_str() {
             "always" => Some(When::Always),
-            "not_confirmed" | "confirmed" => {
-                decoder
-                    .error(node.span.clone(), format!("`when: {text}` is not available in this version"))
-                    .help(format!("it needs a reader of the agent's words; {matches_form}"));
-                None
-            }
+            "confirmed" => Some(When::Confirmed),
+            "not_confirmed" => Some(When::NotConfirmed),
             other => {
                 let mistake =
                     decoder.error(node.span.clone(), format!("{} is no condition of a turn", shown(other)));
-                match super::diagnostics::closest(other, ["always", "matches"]) {
-                    Some("always") => mistake.help("did you mean `always`?"),
-                    _ => mistake.help(format!("write `always`; {matches_form}")),
+                let known = ["always", "confirmed", "not_confirmed", "matches"];
+                match super::diagnostics::closest(other, known) {
+                    Some(near) if near != "matches" => mistake.help(format!("did you mean `{near}`?")),
+                    _ => mistake
+                        .help(format!("write `always`, `confirmed` or `not_confirmed`; {matches_form}")),
                 };
                 None
             }
@@ -262,8 +284,13 @@ fn when(decoder: &mut Decoder, key: &Key, node: &Node) -> Option<When> {
     decoder.pattern(node).map(|regex| When::Matches(Pattern(regex)))
 }
 
-/// Reads `limits:`.
-pub(super) fn limits(decoder: &mut Decoder, key: &Key, node: &Node) -> Limits {
+/// Reads `limits:`; `providers` are those of the matrix, if they are known.
+pub(super) fn limits(
+    decoder: &mut Decoder,
+    key: &Key,
+    node: &Node,
+    providers: Option<&BTreeSet<String>>,
+) -> Limits {
     let mut limits = Limits::default();
     let Some(fields) = decoder.fields(node, key.span.clone(), &LIMITS) else { return limits };
     let day = Duration::from_secs(24 * 3600);
@@ -271,15 +298,23 @@ pub(super) fn limits(decoder: &mut Decoder, key: &Key, node: &Node) -> Limits {
     if let Some(time) = fields.get("run_timeout").and_then(|node| decoder.duration(node, times.clone())) {
         limits.run_timeout = time;
     }
-    if let Some(time) = fields.get("upstream_timeout").and_then(|node| decoder.duration(node, times)) {
+    if let Some(time) = fields.get("upstream_timeout").and_then(|node| decoder.duration(node, times.clone()))
+    {
         limits.upstream_timeout = time;
     }
-    let mut count = |name: &str, what: &str| {
-        let number = fields.get(name).and_then(|node| decoder.whole(node, what, 1..=1024))?;
+    if let Some(time) = fields.get("model_backoff").and_then(|node| decoder.duration(node, times)) {
+        limits.model_backoff = time;
+    }
+    let mut count = |name: &str, what: &str, from: u64| {
+        let number = fields.get(name).and_then(|node| decoder.whole(node, what, from..=1024))?;
         u32::try_from(number).ok()
     };
-    limits.parallel = count("parallel", "the number of runs at a time").unwrap_or(limits.parallel);
-    limits.per_model = count("per_model", "the number of runs at a time with one model");
+    limits.parallel = count("parallel", "the number of runs at a time", 1).unwrap_or(limits.parallel);
+    limits.per_model = count("per_model", "the number of runs at a time with one model", 1);
+    limits.model_retries = count("model_retries", "how often a run is made again", 0).unwrap_or(0);
+    if let Some(node) = fields.get("per_provider") {
+        limits.per_provider = per_provider(decoder, node, providers);
+    }
     if let Some(node) = fields.get("output")
         && let Some(bytes) = decoder.size(node)
     {
@@ -290,6 +325,33 @@ pub(super) fn limits(decoder: &mut Decoder, key: &Key, node: &Node) -> Limits {
         limits.output = bytes;
     }
     limits
+}
+
+fn per_provider(
+    decoder: &mut Decoder,
+    node: &Node,
+    providers: Option<&BTreeSet<String>>,
+) -> BTreeMap<String, u32> {
+    let mut most = BTreeMap::new();
+    for (key, node) in decoder.named(node, "providers and their numbers").unwrap_or_default() {
+        if let Some(providers) = providers.filter(|providers| !providers.contains(&key.text)) {
+            let known: Vec<String> = providers.iter().cloned().collect();
+            let mistake =
+                decoder.error(key.span.clone(), format!("no run has the provider {}", shown(&key.text)));
+            match super::diagnostics::closest(&key.text, known.iter().map(String::as_str)) {
+                Some(meant) => mistake.help(format!("did you mean {}?", shown(meant))),
+                None if known.is_empty() => mistake.help(
+                    "a provider is what stands before `:` or `/` in a model's name, or the `provider` of an agent's profile",
+                ),
+                None => mistake.help(format!("the providers here are {}", list(&known))),
+            };
+        }
+        if let Some(number) = decoder.whole(node, "the number of runs at a time with this provider", 1..=1024)
+        {
+            most.insert(key.text.clone(), u32::try_from(number).unwrap_or(u32::MAX));
+        }
+    }
+    most
 }
 
 /// Reads `scenario_params:`; `used` are the scenarios of the matrix, if they are known.

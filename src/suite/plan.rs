@@ -47,6 +47,12 @@ pub fn render(suite: &Suite, trials: &[Trial]) -> String {
     if let Some(per_model) = limits.per_model {
         let _ = write!(out, " ({per_model} a model)");
     }
+    for (provider, most) in &limits.per_provider {
+        let _ = write!(out, " ({most} of {})", one_line(provider));
+    }
+    if limits.model_retries > 0 {
+        let _ = write!(out, ", {} after an endpoint's error", times(limits.model_retries));
+    }
     let _ = writeln!(out, ", {} of an agent's output", show_size(limits.output));
 
     let varying: Vec<Axis> = Axis::ALL
@@ -76,6 +82,10 @@ pub fn render(suite: &Suite, trials: &[Trial]) -> String {
         }
     }
     out
+}
+
+fn times(number: u32) -> String {
+    if number == 1 { "once more".to_owned() } else { format!("up to {number} times more") }
 }
 
 fn count(number: usize, word: &str) -> String {

@@ -6,6 +6,7 @@
 //! install: npm install -g some-agent
 //! tested: "1.2.3"                    # the version that this profile was tried with
 //! probe: [some-agent, --version]     # its output is recorded with every result
+//! provider: some-provider            # whose models it uses, where their names do not say it
 //! mcp: http                          # http | stdio: how it reaches the proxy
 //! files:                             # written into the run's folder first
 //!   mcp.json: '{"mcpServers": {"{{ mcp.name }}": {"type": "http", "url": "{{ mcp.url }}"}}}'
@@ -51,6 +52,8 @@ pub struct AgentProfile {
     pub tested: Option<String>,
     /// Templates of a command whose output tells the version.
     pub probe: Option<Vec<String>>,
+    /// Whose models it uses where their names do not say it, for `limits.per_provider`.
+    pub provider: Option<String>,
     /// How it reaches the proxy.
     pub mcp: McpTransport,
     /// Path below the run's folder → template of the text.
@@ -141,6 +144,7 @@ const PROFILE: Shape = Shape::new(
         "install",
         "tested",
         "probe",
+        "provider",
         "mcp",
         "files",
         "first",
@@ -182,6 +186,7 @@ pub(super) fn decode(
     let description = words(decoder, "description");
     let install = words(decoder, "install");
     let tested = words(decoder, "tested");
+    let provider = words(decoder, "provider");
     let probe = fields.get("probe").and_then(|node| command(decoder, node, &names));
     let mcp = decoder.required(&fields, "mcp", "mcp: http").and_then(|(_, node)| {
         decoder.choice(
@@ -244,6 +249,7 @@ pub(super) fn decode(
         install,
         tested,
         probe,
+        provider,
         mcp: mcp?,
         files,
         mode,

@@ -10,6 +10,9 @@
 //!     cwd: "{{ run.dir }}"
 //!     tools: {write: ["create_*"], read: ["read_*"]}
 //!     key_fields: [idempotency_key]
+//!   shared:                                  # any server that speaks Streamable HTTP; it runs already
+//!     url: "https://desk.example/mcp"
+//!     headers: {Authorization: "Bearer {{ env.DESK_TOKEN }}"}
 //! ```
 
 use super::decode::{At, Decoder, Fields, Shape};
@@ -17,7 +20,7 @@ use super::diagnostics::{shown, suggestion};
 use super::profile;
 use super::template::{self, Names};
 use super::tree::{Key, Kind, Node};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// An MCP server under the proxy.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,6 +49,30 @@ pub enum Server {
         /// Its folder; the run's folder where absent.
         cwd: Option<String>,
     },
+    /// A server that speaks Streamable HTTP and runs already; all parts are templates.
+    Url {
+        /// Its address.
+        url: String,
+        /// Headers of every request: name and value.
+        headers: Vec<(String, String)>,
+    },
+}
+
+impl Server {
+    /// Names of variables of this program's environment that the server's address or headers use:
+    /// keys stand in the environment, not in a suite.
+    pub fn variables(&self) -> BTreeSet<String> {
+        match self {
+            Server::Url { url, headers } => {
+                let values = headers.iter().map(|(_, value)| value);
+                std::iter::once(url)
+                    .chain(values)
+                    .flat_map(|text| template::environment_names(text))
+                    .collect()
+            }
+            Server::Builtin(_) | Server::Command { .. } => BTreeSet::new(),
+        }
+    }
 }
 
 /// The built-in booking desk.
@@ -68,31 +95,41 @@ pub struct ToolGlobs {
 
 const UPSTREAM: Shape = Shape::new(
     "an upstream",
-    &["builtin", "search", "idempotent", "command", "args", "env", "cwd", "tools", "key_fields"],
+    &[
+        "builtin",
+        "search",
+        "idempotent",
+        "command",
+        "args",
+        "env",
+        "cwd",
+        "url",
+        "headers",
+        "tools",
+        "key_fields",
+    ],
 )
-.later(&["url", "oracle", "headers"]);
+.later(&["oracle"]);
 const TOOLS: Shape = Shape::new("an upstream's tools", &["write", "read"]);
 /// Reads one of `upstreams:`.
 pub(super) fn read(decoder: &mut Decoder, key: &Key, node: &Node, names: &Names) -> Option<Upstream> {
     let fields = decoder.fields(node, key.span.clone(), &UPSTREAM)?;
-    let elsewhere = fields.get("url").is_some();
-    let server = match (fields.entry("builtin"), fields.entry("command")) {
-        (Some((first, _)), Some((second, _))) => {
-            decoder
-                .error(second.span.clone(), "an upstream is either `builtin` or a `command`, not both")
-                .related(first.span.clone(), "the other one");
-            None
-        }
-        (Some((_, node)), None) => builtin(decoder, &fields, node),
-        (None, Some((_, node))) => command(decoder, &fields, node, names),
-        (None, None) if elsewhere => None,
-        (None, None) => {
+    let kinds: Vec<&Key> = KINDS.iter().filter_map(|kind| fields.entry(kind.0)).map(|(key, _)| key).collect();
+    let server = match kinds.as_slice() {
+        [] => {
             decoder
                 .error(
                     key.span.clone(),
-                    format!("the upstream {} needs `builtin` or `command`", shown(&key.text)),
+                    format!("the upstream {} needs `builtin`, `command` or `url`", shown(&key.text)),
                 )
                 .help("for example `{builtin: booking}` or `{command: node, args: [server.js]}`");
+            None
+        }
+        [one] => server(decoder, &fields, &one.text, names),
+        [first, second, ..] => {
+            decoder
+                .error(second.span.clone(), "an upstream is one of `builtin`, `command` and `url`, not two")
+                .related(first.span.clone(), "the other one");
             None
         }
     };
@@ -109,16 +146,36 @@ pub(super) fn read(decoder: &mut Decoder, key: &Key, node: &Node, names: &Names)
     Some(Upstream { server: server?, tools: tools?, key_fields })
 }
 
-fn only_with(decoder: &mut Decoder, fields: &Fields<'_>, keys: &[&str], partner: &str) {
-    for name in keys {
-        if let Some((key, _)) = fields.entry(name) {
-            decoder.error(key.span.clone(), format!("{} goes only with `{partner}`", shown(name)));
+/// What an upstream can be, and the keys that go only with it.
+const KINDS: &[(&str, &[&str])] =
+    &[("builtin", &["search", "idempotent"]), ("command", &["args", "env", "cwd"]), ("url", &["headers"])];
+
+/// Reads a server; `kind` is the key that tells what it is.
+pub(crate) fn server(
+    decoder: &mut Decoder,
+    fields: &Fields<'_>,
+    kind: &str,
+    names: &Names,
+) -> Option<Server> {
+    // A misspelt key is read as what was meant.
+    let (kind, _) =
+        *KINDS.iter().find(|(name, _)| fields.entry(name).is_some_and(|(key, _)| key.text == kind))?;
+    for (partner, keys) in KINDS.iter().filter(|(name, _)| *name != kind) {
+        for name in *keys {
+            if let Some((key, _)) = fields.entry(name) {
+                decoder.error(key.span.clone(), format!("{} goes only with `{partner}`", shown(name)));
+            }
         }
+    }
+    let node = fields.get(kind)?;
+    match kind {
+        "builtin" => builtin(decoder, fields, node),
+        "command" => command(decoder, fields, node, names),
+        _ => url(decoder, fields, node, names),
     }
 }
 
 fn builtin(decoder: &mut Decoder, fields: &Fields<'_>, node: &Node) -> Option<Server> {
-    only_with(decoder, fields, &["args", "env", "cwd"], "command");
     let name = decoder.text(node, "the name of a built-in upstream")?;
     match name.value.as_str() {
         "booking" => {}
@@ -141,7 +198,6 @@ fn builtin(decoder: &mut Decoder, fields: &Fields<'_>, node: &Node) -> Option<Se
 }
 
 fn command(decoder: &mut Decoder, fields: &Fields<'_>, node: &Node, names: &Names) -> Option<Server> {
-    only_with(decoder, fields, &["search", "idempotent"], "builtin");
     let command = match &node.kind {
         Kind::Seq(_) => {
             decoder
@@ -170,6 +226,35 @@ fn command(decoder: &mut Decoder, fields: &Fields<'_>, node: &Node, names: &Name
     }
     let args = args?.into_iter().map(|arg| arg.value).collect();
     Some(Server::Command { command: command?.value, args, env, cwd: cwd.map(|cwd| cwd.value) })
+}
+
+fn url(decoder: &mut Decoder, fields: &Fields<'_>, node: &Node, names: &Names) -> Option<Server> {
+    let url = decoder.filled(node, "the address of a server")?;
+    let names =
+        |text: &str| names.clone().with_env(template::environment_names(text).iter().map(String::as_str));
+    template::check(decoder, &url, &names(&url.value));
+    // A template at its begin can be anything.
+    if !["http://", "https://", "{{"].iter().any(|start| url.value.starts_with(start)) {
+        decoder
+            .error(url.span.clone(), format!("{} is not the address of a server", shown(&url.value)))
+            .help("it begins with `http://` or `https://`; what is started stands under `command`");
+    }
+    let mut headers = Vec::new();
+    let entries = fields.get("headers").and_then(|node| decoder.named(node, "names and values of headers"));
+    for (key, node) in entries.unwrap_or_default() {
+        let is_name = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
+        if key.text.is_empty() || !key.text.chars().all(is_name) {
+            decoder.error(key.span.clone(), format!("{} is no name of a header", shown(&key.text)));
+        }
+        if let Some(value) = decoder.text(node, "a header's value") {
+            template::check(decoder, &value, &names(&value.value));
+            if value.value.contains(['\r', '\n']) {
+                decoder.error(value.span.clone(), "a header's value is one line");
+            }
+            headers.push((key.text.clone(), value.value));
+        }
+    }
+    Some(Server::Url { url: url.value, headers })
 }
 
 fn tools(decoder: &mut Decoder, key: &Key, node: &Node) -> Option<ToolGlobs> {

@@ -75,10 +75,10 @@ impl Told {
         Some(match self {
             Told::Result | Told::InputRequired | Told::Late => return None,
             Told::ErrorResult | Told::ProtocolError => return None,
-            Told::Timeout | Told::ServerError | Told::ConnectionLost => {
+            Told::Timeout | Told::ServerError | Told::ConnectionLost | Told::EpochChanged => {
                 (Category::OutcomeUnknown, Retry::ReconcileFirst)
             }
-            Told::RateLimited { .. } => (Category::Rejected, Retry::After),
+            Told::RateLimited { .. } | Told::StaleEpoch => (Category::Rejected, Retry::After),
             Told::Unauthorized | Told::Forbidden | Told::Refused => (Category::Rejected, Retry::Never),
             Told::Failed => (Category::Failed, Retry::Safe),
             Told::Unavailable | Told::LocalFailure => (Category::LocalFailure, Retry::Safe),

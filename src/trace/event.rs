@@ -3,6 +3,7 @@
 //! Enums are externally tagged (`{"call_sent": {…}}`): every other way loses the text of
 //! numbers on reading.
 
+use super::{Binding, Decision, Execution};
 use crate::domain::transitions::Expectation;
 use crate::domain::{CallId, ConnectionId, Micros, Present, RawJson, ToolClass, ToolInfo};
 use serde::{Deserialize, Serialize};
@@ -39,6 +40,23 @@ pub enum Event {
         command: Vec<String>,
         /// Process id, where it is a process.
         pid: Option<u32>,
+        /// What was known of its code before it was started; older traces say nothing of it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        execution: Option<Box<Execution>>,
+    },
+    /// The upstream was rebuilt: what lies on the disk is no longer what runs.
+    Rebuilt {
+        /// Its processes are being replaced; otherwise they run on as they were.
+        replaces: bool,
+        /// The files that changed, where that is known.
+        paths: Vec<String>,
+    },
+    /// It was decided whether the agent may use the code of an epoch.
+    Approval {
+        /// The connection that the code serves.
+        connection: ConnectionId,
+        /// What was decided.
+        decision: Decision,
     },
     /// The upstream answered the handshake.
     UpstreamReady {
@@ -82,6 +100,24 @@ pub enum Event {
         /// Its number.
         connection: ConnectionId,
     },
+    /// A client got the whole list of tools.
+    CatalogueSeen {
+        /// Its number.
+        connection: ConnectionId,
+        /// SHA-256 over the canonical form of the list.
+        revision: String,
+        /// The epoch of the process that made it, where that is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        epoch: Option<String>,
+    },
+    /// A client was told that the list of tools may have changed, which says neither what nor that it
+    /// has fetched it.
+    CatalogueHint {
+        /// Its number.
+        connection: ConnectionId,
+        /// The upstream said so; otherwise the proxy, of a process that it replaced.
+        by_upstream: bool,
+    },
     /// The upstream listed tools (a page of them); a later entry replaces one of the same name.
     ToolsListed {
         /// The tools, classified (C1–C6).
@@ -103,6 +139,9 @@ pub enum Event {
         arguments: Option<RawJson>,
         /// It carries `inputResponses` or a `requestState` (J9).
         continuation: bool,
+        /// Which code and which catalogue it was made under, where that is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        binding: Option<Binding>,
     },
     /// The scenario acted on this call (J11), or found its call where it injects nothing (F4).
     ScenarioFired {
@@ -245,6 +284,8 @@ pub enum Fault {
     ServerError,
     /// Nothing was injected (F4).
     PassThrough,
+    /// The upstream was rebuilt at this call (R1 to R5).
+    Rebuilt,
     /// Not sent; the agent is told of a timeout (T1).
     TimeoutBeforeDispatch,
     /// Executed; the agent gets half of the answer (T3).
@@ -340,6 +381,10 @@ pub enum Told {
     ConnectionLost,
     /// `UPSTREAM_UNAVAILABLE`: the upstream was gone before the call, which was not sent.
     Unavailable,
+    /// That the code which would answer is not the code that was approved; not sent.
+    StaleEpoch,
+    /// That the process was replaced during the call, and nobody knows what became of it.
+    EpochChanged,
     /// That no connection came about, so that nothing was sent (L1).
     LocalFailure,
     /// 401 (A1).

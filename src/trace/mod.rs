@@ -5,6 +5,7 @@ mod advice;
 mod assertions;
 mod chain;
 mod event;
+mod execution;
 
 pub use advice::{Category, Retry};
 pub use assertions::{Assertion, Next, Remote, assertions};
@@ -12,3 +13,4 @@ pub use chain::{Encoder, Trace, TraceError, read, read_sound, verify};
 pub use event::{
     Answer, AnswerKind, Body, Event, Fault, LogKind, Peer, Record, Started, TRACE_VERSION, Told,
 };
+pub use execution::{Binding, Decision, Execution, FileDigest};

@@ -38,8 +38,8 @@ pub enum RemoteError {
         /// Why not.
         reason: String,
     },
-    /// A header to send along.
-    #[error("`{0}` is not a header: NAME: VALUE is wanted")]
+    /// A header to send along, by its name: its value may be a key.
+    #[error("the header `{0}` cannot be sent: its name or its value has characters that no header can have")]
     Header(String),
     /// TLS or the client as a whole.
     #[error("no HTTP client could be set up: {0}")]
@@ -59,25 +59,12 @@ impl Remote {
         }
         let mut map = HeaderMap::new();
         for (name, value) in headers {
-            let bad = || RemoteError::Header(format!("{name}: {value}"));
-            let name: HeaderName = name.parse().map_err(|_| bad())?;
-            map.append(name, value.parse().map_err(|_| bad())?);
+            let bad = || RemoteError::Header(name.clone());
+            let mut value: HeaderValue = value.parse().map_err(|_| bad())?;
+            value.set_sensitive(true);
+            map.append(name.parse::<HeaderName>().map_err(|_| bad())?, value);
         }
-        // It may be installed already, which is as good.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let mut client = Client::builder()
-            .redirect(redirect::Policy::none())
-            .retry(retry::never())
-            .connect_timeout(CONNECT)
-            .tcp_nodelay(true);
-        if parsed.scheme() == "http" {
-            // Nothing is asked of the machine's certificates where none is needed.
-            client = client.tls_certs_only([]);
-        }
-        if is_loopback(&parsed) {
-            client = client.no_proxy();
-        }
-        Ok(Remote { client: client.build()?, url: parsed, headers: map })
+        Ok(Remote { client: client(&parsed)?, url: parsed, headers: map })
     }
 
     /// Its address, for people: without credentials.
@@ -120,6 +107,25 @@ impl Remote {
         all.extend(headers);
         all
     }
+}
+
+/// A client for one address: nothing is asked again, nothing is sent elsewhere.
+pub(crate) fn client(url: &Url) -> reqwest::Result<Client> {
+    // It may be installed already, which is as good.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let mut client = Client::builder()
+        .redirect(redirect::Policy::none())
+        .retry(retry::never())
+        .connect_timeout(CONNECT)
+        .tcp_nodelay(true);
+    if url.scheme() == "http" {
+        // Nothing is asked of the machine's certificates where none is needed.
+        client = client.tls_certs_only([]);
+    }
+    if is_loopback(url) {
+        client = client.no_proxy();
+    }
+    client.build()
 }
 
 fn is_loopback(url: &Url) -> bool {

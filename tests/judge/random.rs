@@ -162,6 +162,7 @@ pub fn records(scenario: Option<&str>, steps: &[Step]) -> Vec<Record> {
                         class,
                         arguments: Some(RawJson::parse(ARGUMENTS[*arguments]).unwrap()),
                         continuation: *continuation,
+                        binding: None,
                     },
                 ));
                 let injected = match fate {

@@ -165,7 +165,7 @@ impl Rig<'_> {
                 }
                 Action::ToUpstream { message, .. } => self.upstream(&message),
                 Action::Tell { .. } => panic!("nobody offered the audit tools"),
-                Action::Cut { .. } | Action::Kill { .. } => panic!("no case breaks a connection"),
+                _ => panic!("no case breaks a connection or replaces a process"),
             }
         }
     }

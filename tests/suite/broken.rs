@@ -165,6 +165,18 @@ fn sense() {
     cases.replaced("tool_named_twice", "read: [\"read_*\"]", "read: [\"read_*\", \"create_*\"]");
     cases.replaced("glob_with_brackets", "[\"create_*\", \"add_*\"]", "[\"create_[ab]\", \"add_?\"]");
     cases.replaced("builtin_and_command", "  real:\n", "  real:\n    builtin: booking\n");
+    cases.replaced("url_and_args", "command: npx", "url: http://localhost:1/mcp");
+    cases.replaced(
+        "url_of_something_else",
+        "    command: npx\n    args: [\"-y\", \"some-server\"]\n    env: {FILE: \"{{ run.dir }}/memory.jsonl\"}",
+        "    url: \"{{ model }}\"\n    headers: {\"X Y\": \"{{ env.A }} {{ var.b }}\"}",
+    );
+    cases.replaced(
+        "command_as_url",
+        "with-search: {builtin: booking, search: true}",
+        "with-search: {url: npx}",
+    );
+    cases.replaced("unknown_provider", "per_model: 1", "per_provider: {qwen: 2, qwen3: 0}");
     cases.replaced("command_with_arguments", "command: npx", "command: npx -y some-server");
     cases.replaced(
         "option_of_the_other_kind",
@@ -180,7 +192,6 @@ fn sense() {
 fn later() {
     let mut cases = Refusals::default();
     cases.replaced("some_keys_are_not_available", "repeats: 10", "rebuilt: []\nsecrets: []\nrepeats: 10");
-    cases.replaced("confirmed_is_not_available", "when: always", "when: not_confirmed");
     cases.replaced(
         "url_and_oracle_are_not_available",
         "    command: npx\n    args: [\"-y\", \"some-server\"]\n    env: {FILE: \"{{ run.dir }}/memory.jsonl\"}\n",

@@ -62,6 +62,21 @@ fn everything_in_a_suite_arrives() {
 }
 
 #[test]
+fn a_server_at_a_url_arrives_with_its_headers() {
+    let text = "suite: s\nmatrix: {agent: [builtin], model: [\"anthropic:a\", \"qwen3:14b\"]}\nprompts: {plain: {user: hi}}\n\
+                upstreams: {desk: {url: \"https://desk.example/mcp\", headers: {Authorization: \"Bearer {{ env.TOKEN }}\"}}}\n\
+                limits: {per_provider: {anthropic: 3}, model_retries: 2, model_backoff: 5s}\n";
+    let suite = checked(text).unwrap();
+    let server = &suite.upstreams["desk"].server;
+    let headers = vec![("Authorization".to_owned(), "Bearer {{ env.TOKEN }}".to_owned())];
+    assert_eq!(server, &Server::Url { url: "https://desk.example/mcp".to_owned(), headers });
+    assert_eq!(server.variables().into_iter().collect::<Vec<_>>(), ["TOKEN"]);
+    let providers: Vec<_> = suite.cells.iter().map(|cell| suite.limited_provider(&cell.key)).collect();
+    assert_eq!(providers, [Some("anthropic"), None]);
+    assert_eq!((suite.limits.model_retries, suite.limits.model_backoff), (2, Duration::from_secs(5)));
+}
+
+#[test]
 fn a_missing_axis_has_one_default_value() {
     let suite = checked(
         "suite: s\nmatrix: {agent: [builtin]}\nprompts: {plain: {user: hi}}\nupstreams: {desk: {builtin: booking}}\n",

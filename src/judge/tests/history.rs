@@ -63,6 +63,7 @@ impl History {
             class,
             arguments: Some(RawJson::parse(arguments).unwrap()),
             continuation,
+            binding: None,
         });
         call
     }

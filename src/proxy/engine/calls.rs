@@ -42,16 +42,16 @@ pub(super) struct Call {
     /// The id that this attempt has upstream.
     pub correlation: Option<String>,
     received: Micros,
-    limit: Micros,
-    state: State,
+    pub(super) limit: Micros,
+    pub(super) state: State,
     /// It is at the upstream, which has not answered.
-    at_upstream: bool,
-    held: Option<Held>,
+    pub(super) at_upstream: bool,
+    pub(super) held: Option<Held>,
 }
 
 /// Where a call stands for the agent.
 #[derive(Clone, Copy, PartialEq)]
-enum State {
+pub(super) enum State {
     Waiting,
     /// It was answered; what the upstream says settles the outcome and goes no further.
     Answered,
@@ -59,7 +59,7 @@ enum State {
 }
 
 /// An answer that the agent gets later.
-struct Held {
+pub(super) struct Held {
     injection: Injection,
     /// The upstream's own, where it has come.
     own: Option<String>,
@@ -143,12 +143,30 @@ impl Engine {
             class,
             arguments: call.arguments.clone(),
             continuation: call.continuation,
+            binding: self.epochs.binding(connection),
         }));
-        if self.connections.get(&connection).is_none_or(|state| state.upstream_gone) {
+        self.admit(number, call, message, now, actions);
+    }
+
+    /// What becomes of a call that arrived.
+    pub(super) fn admit(
+        &mut self,
+        number: CallId,
+        call: Call,
+        message: &str,
+        now: Micros,
+        actions: &mut Vec<Action>,
+    ) {
+        if self.connections.get(&call.connection).is_none_or(|state| state.upstream_gone) {
             tell(number, &call, Told::Unavailable, scenario::unavailable(), self.present, actions);
             return;
         }
+        let Some(call) = self.past_the_gate(number, call, message, actions) else { return };
         match self.scenario.on_call(&call.view()) {
+            OnCall::Rebuild(strike) => {
+                fired(number, Fault::Rebuilt, None, actions);
+                self.struck(strike, number, call, message, actions);
+            }
             OnCall::Forward => self.send(number, call, message, actions),
             OnCall::ForwardFired => {
                 fired(number, Fault::PassThrough, None, actions);
@@ -167,7 +185,7 @@ impl Engine {
         }
     }
 
-    fn send(&mut self, number: CallId, mut call: Call, message: &str, actions: &mut Vec<Action>) {
+    pub(super) fn send(&mut self, number: CallId, mut call: Call, message: &str, actions: &mut Vec<Action>) {
         let correlated = call.correlation.as_ref().and_then(|id| with_correlation(message, id));
         // A message that cannot carry the id goes without, and the trace does not claim it.
         call.correlation = call.correlation.filter(|_| correlated.is_some());

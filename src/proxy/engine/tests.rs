@@ -66,6 +66,10 @@ impl Wire {
                 Action::ToUpstream { message, .. } => self.upstream.push(message),
                 Action::Cut { id, .. } => self.client.push(format!("cut {id}")),
                 Action::Kill { .. } => self.upstream.push("kill".to_owned()),
+                Action::Rebuild => {}
+                Action::Replace { .. } => self.upstream.push("replace".to_owned()),
+                Action::Close { .. } => self.client.push("close".to_owned()),
+                Action::Ask { decision, .. } => self.upstream.push(format!("ask {}", decision.epoch)),
                 Action::Tell { id, question, .. } => self.client.push(format!("{id} {question:?}")),
             }
         }
@@ -425,3 +429,4 @@ fn a_tool_that_was_listed_as_a_write_stays_one() {
 }
 
 mod held;
+mod rebuilt;

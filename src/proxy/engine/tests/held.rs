@@ -25,7 +25,7 @@ impl Wire {
                 Action::ToClient { message, .. } => self.client.push(message),
                 Action::Cut { id, .. } => self.client.push(format!("cut {id}")),
                 Action::Kill { .. } => self.upstream.push("kill".to_owned()),
-                Action::ToUpstream { .. } | Action::Tell { .. } => {}
+                _ => {}
             }
         }
         due

@@ -1,0 +1,238 @@
+//! What lies outside of a run: a server that runs already, a model's endpoint that fails for a while.
+#![cfg(unix)]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test ends where something is wrong")]
+
+use nochmal::domain::{ReasonCode, RunResult, Verdict};
+use nochmal::store::read_runs;
+use nochmal::upstream::builtin::ledger;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+const TOKEN: &str = "desk-0123456789";
+
+/// A folder for one test, with a suite in it.
+struct Place {
+    dir: tempfile::TempDir,
+}
+
+impl Place {
+    fn new(suite: &str) -> Place {
+        let dir = tempfile::tempdir().unwrap();
+        let suite = suite.replace("HERE", &dir.path().display().to_string());
+        std::fs::write(dir.path().join("suite.yaml"), suite).unwrap();
+        Place { dir }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "a test starts the program as a user does")]
+    fn run(&self, env: &[(&str, &str)]) -> (Vec<RunResult>, Output) {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_nochmal"));
+        command.current_dir(&self.dir).args(["run", "suite.yaml", "--out", "out"]).envs(env.iter().copied());
+        let output = command.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        (read_runs(&self.path("out")).unwrap_or_else(|error| panic!("{error}: {said}")), output)
+    }
+
+    /// Everything that the results folder holds, as text.
+    fn written(&self) -> String {
+        let (mut open, mut text) = (vec![self.path("out")], String::new());
+        while let Some(path) = open.pop() {
+            if path.is_dir() {
+                open.extend(std::fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+            } else {
+                text.push_str(&String::from_utf8_lossy(&std::fs::read(&path).unwrap()));
+            }
+        }
+        text
+    }
+}
+
+/// A server that runs already.
+struct Desk {
+    process: Child,
+    url: String,
+    ledger: PathBuf,
+}
+
+impl Desk {
+    #[expect(clippy::disallowed_methods, reason = "a test starts a server as a user does")]
+    fn start(dir: &Path, flags: &[&str]) -> Desk {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let python = root.join("target/venv/bin/python3");
+        assert!(python.exists(), "{} is missing; install it with: bash tests/install.sh", python.display());
+        let ledger = dir.join("desk.jsonl");
+        let mut command = Command::new(python);
+        command.arg(root.join("tests/outside/desk.py")).arg(&ledger).args(flags);
+        let mut process = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut url = String::new();
+        BufReader::new(process.stdout.take().unwrap()).read_line(&mut url).unwrap();
+        assert!(url.starts_with("http"), "the server did not start");
+        Desk { process, url: url.trim().to_owned(), ledger }
+    }
+
+    fn bookings(&self) -> usize {
+        std::fs::read_to_string(&self.ledger).unwrap_or_default().lines().count()
+    }
+}
+
+impl Drop for Desk {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+const AT_A_URL: &str = r#"
+suite: elsewhere
+matrix: {agent: [builtin], model: ["script:obedient"], conversation: [alone, insists], scenario: [F1]}
+prompts: {plain: {user: "Please book room 12 for Ada Lovelace on 2026-12-03."}}
+conversations: {insists: [{say: bitte nochmal versuchen}]}
+upstreams:
+  desk:
+    url: "{{ env.DESK_URL }}"
+    headers: {Authorization: "Bearer {{ env.DESK_TOKEN }}", X-Run: "{{ run.id }}"}
+limits: {parallel: 1}
+"#;
+
+fn judged_at_a_url(flags: &[&str], env: impl Fn(&Path) -> Vec<(&'static str, String)>) {
+    let place = Place::new(AT_A_URL);
+    let flags: Vec<String> =
+        flags.iter().map(|flag| flag.replace("HERE", &place.dir.path().display().to_string())).collect();
+    let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+    let desk = Desk::start(place.dir.path(), &[&["--token", TOKEN], flags.as_slice()].concat());
+    let mut env = env(place.dir.path());
+    env.extend([("DESK_URL", desk.url.clone()), ("DESK_TOKEN", TOKEN.to_owned())]);
+    let env: Vec<(&str, &str)> = env.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    let (results, output) = place.run(&env);
+    assert_eq!(results.len(), 2);
+    for run in &results {
+        let expected = if run.key.conversation == "insists" { Verdict::Fail } else { Verdict::Pass };
+        assert_eq!(run.verdict, expected, "{} {}", run.key, run.reason);
+    }
+    assert_eq!(desk.bookings(), 3, "one alone, two where the user insists");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("upstream desk: write create_booking"), "{said}");
+    assert!(!place.written().contains(TOKEN) && !said.contains(TOKEN), "the key has been written down");
+}
+
+#[test]
+fn a_server_at_a_url_is_judged_like_one_that_is_started() {
+    judged_at_a_url(&[], |_| Vec::new());
+}
+
+#[test]
+fn a_server_behind_tls_is_judged_too() {
+    judged_at_a_url(&["--tls", "HERE"], |dir| {
+        vec![("SSL_CERT_FILE", dir.join("ca.pem").display().to_string())]
+    });
+}
+
+#[test]
+fn what_keeps_a_server_at_a_url_from_being_asked_is_an_error_with_its_reason() {
+    let place = Place::new(AT_A_URL);
+    let (results, _) = place.run(&[("DESK_URL", "http://127.0.0.1:9/mcp")]);
+    for run in &results {
+        assert_eq!((run.verdict, run.reason_code), (Verdict::Error, ReasonCode::UpstreamNotStarted));
+        let expected = "the upstream `desk` needs the environment variable `DESK_TOKEN`, which is not set";
+        assert_eq!(run.reason, expected);
+    }
+    let place = Place::new(AT_A_URL);
+    let desk = Desk::start(place.dir.path(), &["--token", "another"]);
+    let (results, _) = place.run(&[("DESK_URL", &desk.url), ("DESK_TOKEN", TOKEN)]);
+    for run in &results {
+        assert_eq!(
+            (run.verdict, run.reason_code),
+            (Verdict::Error, ReasonCode::UpstreamNotStarted),
+            "{}",
+            run.reason
+        );
+        assert!(run.reason.contains("401"), "{}", run.reason);
+    }
+    assert_eq!(desk.bookings(), 0);
+}
+
+/// An agent whose endpoint fails as the words in the file `todo` say: `early` at once, `late` after it has
+/// booked, `never` for good.
+const OVERLOADED: &str = r#"
+suite: overloaded
+matrix: {agent: [mine], model: ["script:obedient"], conversation: [insists], scenario: [F1]}
+prompts: {plain: {user: "Please book room 12 for Ada Lovelace on 2026-12-03."}}
+conversations: {insists: [{say: bitte nochmal versuchen}]}
+upstreams: {desk: {builtin: booking}}
+agents:
+  mine:
+    mcp: stdio
+    files:
+      mcp.json: |
+        {"mcpServers": {"{{ mcp.name }}": {"command": {{ mcp.command | tojson }}, "args": {{ mcp.args | tojson }}}}}
+    first:
+      mode: session
+      command: [sh, HERE/agent.sh, "{{ nochmal }}", agent, --protocol=jsonl, "--model={{ model }}",
+        "--mcp-config={{ run.dir }}/mcp.json"]
+limits: {model_retries: 2, model_backoff: 1ms}
+"#;
+
+const AGENT: &str = r#"
+todo=$(cat HERE/todo)
+echo "${todo#* }" > HERE/todo
+error='{"type": "error", "kind": "model_endpoint", "message": "STATUS of the endpoint"}'
+case ${todo%% *} in
+early) echo "$error" ;;
+late) head -n 1 | "$@" | sed "s/.*/$error/" ;;
+never) exec "$@" ;;
+esac
+"#;
+
+fn overloaded(todo: &str, status: &str) -> (Place, RunResult, Output) {
+    let place = Place::new(OVERLOADED);
+    let here = place.dir.path().display().to_string();
+    std::fs::write(place.path("agent.sh"), AGENT.replace("HERE", &here).replace("STATUS", status)).unwrap();
+    std::fs::write(place.path("todo"), todo).unwrap();
+    let (mut results, output) = place.run(&[]);
+    assert_eq!(results.len(), 1);
+    (place, results.remove(0), output)
+}
+
+#[test]
+fn a_run_that_the_models_endpoint_spoils_is_made_again_from_the_beginning() {
+    let (place, run, output) = overloaded("early late never", "529");
+    assert_eq!(
+        (run.verdict, run.reason_code),
+        (Verdict::Fail, ReasonCode::DuplicateExecution),
+        "{}",
+        run.reason
+    );
+    assert_eq!((run.executions, run.turns.len()), (2, 2), "only of the try that is told");
+    let folder = place.path("out");
+    let bookings =
+        |name: &str| ledger::read(&folder.join("runs").join(name).join("ledger.jsonl")).unwrap().len();
+    assert_eq!(bookings(&run.run_id.0), 2);
+    assert_eq!(bookings(&format!("{}.try2", run.run_id)), 1, "what the second try had booked is kept apart");
+    let executions: Vec<u64> = run.agent.spoiled.iter().map(|spoiled| spoiled.executions).collect();
+    assert_eq!(executions, [0, 1]);
+    for spoiled in &run.agent.spoiled {
+        assert!(spoiled.reason.contains("529 of the endpoint"), "{}", spoiled.reason);
+        let trace = std::fs::read_to_string(folder.join(spoiled.trace.as_ref().unwrap())).unwrap();
+        assert!(nochmal::trace::read(&trace).is_ok(), "the trace of a spoiled try is whole");
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("once more in 0.001 s (1 of 2)") && said.contains("(2 of 2)"), "{said}");
+}
+
+#[test]
+fn tries_come_to_an_end_and_the_run_is_then_an_error() {
+    let (_, run, _) = overloaded("early early early never", "429");
+    assert_eq!((run.verdict, run.reason_code), (Verdict::Error, ReasonCode::ModelEndpoint));
+    assert_eq!(run.agent.spoiled.len(), 2);
+}
+
+#[test]
+fn what_waiting_does_not_mend_is_not_tried_again() {
+    let (_, run, _) = overloaded("early never", "401");
+    assert_eq!((run.verdict, run.reason_code), (Verdict::Error, ReasonCode::ModelEndpoint));
+    assert_eq!(run.agent.spoiled, []);
+}
