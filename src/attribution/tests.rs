@@ -17,6 +17,7 @@ fn run(verdict: Verdict, code: ReasonCode, reason: &str) -> RunResult {
         upstream: value(),
         scenario: value(),
         patch: value(),
+        present: value(),
     };
     RunResult {
         verdict,
