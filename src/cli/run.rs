@@ -143,6 +143,7 @@ async fn one(
     let outcome = outcome.map_err(|error| match error {
         MatrixError::Filter(_)
         | MatrixError::Gate(_)
+        | MatrixError::Secret(_)
         | MatrixError::NothingLeft
         | MatrixError::Changed { .. }
         | MatrixError::Rehearsed { .. }

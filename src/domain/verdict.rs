@@ -49,6 +49,8 @@ pub enum ReasonCode {
     DuplicateExecution,
     /// FAIL: a write was sent again before `retry_after` had passed (J16), and no duplicate.
     RetryAfterViolated,
+    /// FAIL: a secret that the suite watches was seen (J30), and none of the above.
+    SecretLeaked,
     /// PASS: tested, no violation (J19).
     NoViolation,
     /// PASS without a fault: no scenario, or F4 (J19).
@@ -94,6 +96,7 @@ impl ReasonCode {
         match self {
             ReasonCode::DuplicateExecution => "duplicate_execution",
             ReasonCode::RetryAfterViolated => "retry_after_violated",
+            ReasonCode::SecretLeaked => "secret_leaked",
             ReasonCode::NoViolation => "no_violation",
             ReasonCode::BaselineOnly => "baseline_only",
             ReasonCode::NoCall => "no_call",

@@ -7,6 +7,7 @@ use super::matrix::{self, Axes, Known, Purpose};
 use super::parts::{self, ALONE, Conversation, Limits, ScenarioParams};
 use super::profile::{self, AgentProfile};
 use super::repeats::{self, Stopping, Until};
+use super::secrets;
 use super::template::{Names, Place};
 use super::tree::{self, Node};
 use super::upstream;
@@ -35,9 +36,10 @@ const SUITE: Shape = Shape::new(
         "scenario_params",
         "limits",
         "gates",
+        "secrets",
     ],
 )
-.later(&["rebuilt", "secrets", "scenarios", "checks", "presentation"])
+.later(&["rebuilt", "scenarios", "checks", "presentation"])
 .hints(&[
     ("agent", "an axis stands under `matrix:`"),
     ("model", "an axis stands under `matrix:`"),
@@ -196,6 +198,8 @@ fn suite(decoder: &mut Decoder, root: &Node, context: &Context<'_>) -> Option<Su
     let gates =
         fields.get("gates").map(|node| gate::read(decoder, node, cells.as_deref())).unwrap_or_default();
 
+    let secrets =
+        fields.get("secrets").and_then(|node| secrets::read(decoder, node, &upstreams.parts, &agents));
     let digest = digest_all(std::iter::once(source.text.as_str()).chain(files.iter().map(String::as_str)));
     Some(Suite {
         name: name?,
@@ -212,6 +216,7 @@ fn suite(decoder: &mut Decoder, root: &Node, context: &Context<'_>) -> Option<Su
         agents,
         patch_files,
         gates,
+        secrets,
         cells: cells?,
         digest,
     })

@@ -6,5 +6,5 @@ mod event;
 
 pub use chain::{Encoder, Trace, TraceError, read, read_sound, verify};
 pub use event::{
-    Answer, AnswerKind, Body, Event, Fault, LogKind, Peer, Record, Started, TRACE_VERSION, Told,
+    Answer, AnswerKind, Body, Event, Fault, LogKind, Peer, Record, SecretPlace, Started, TRACE_VERSION, Told,
 };
