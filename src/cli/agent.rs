@@ -93,7 +93,8 @@ pub fn run(args: &AgentArgs) -> Result<u8, AgentError> {
     let servers = args.servers()?;
     let model = args.model.open()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let result = runtime.block_on(agent(args, model.as_ref(), &servers));
+    let result = runtime.block_on(agent(args, model.model.as_ref(), &servers));
+    model.finish()?;
     runtime.shutdown_background();
     if let (Err(error), Some(_)) = (&result, args.protocol) {
         // Whoever waits for a line gets one.

@@ -10,6 +10,7 @@ mod digest;
 mod effects;
 mod ids;
 pub mod json;
+mod present;
 mod raw_json;
 mod result;
 pub mod secrets;
@@ -27,6 +28,7 @@ pub use effects::{
     UnaskedEffect,
 };
 pub use ids::{CallId, CellId, ConnectionId, RunId};
+pub use present::Present;
 pub use raw_json::RawJson;
 pub use result::{AgentFacts, OfferedPatch, RunResult, SpoiledTry, TurnResult};
 pub use time::Micros;

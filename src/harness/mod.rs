@@ -20,6 +20,7 @@ pub mod mcp;
 pub mod message;
 pub mod model;
 pub mod provider;
+pub mod recording;
 pub mod remote;
 pub mod script;
 pub mod session;

@@ -127,6 +127,8 @@ pub enum Unit {
     Tokens,
     /// White-space separated words, as a stand-in.
     Words,
+    /// Tokens that were paid for when the answer was recorded.
+    Recorded,
 }
 
 impl Unit {
@@ -135,6 +137,7 @@ impl Unit {
         match self {
             Unit::Tokens => "tokens",
             Unit::Words => "words",
+            Unit::Recorded => "recorded_tokens",
         }
     }
 }
@@ -207,9 +210,9 @@ pub enum ModelError {
     /// The endpoint answered something that is no answer.
     #[error("the model endpoint gave an answer that cannot be read: {0}")]
     Malformed(String),
-    /// A recording holds no answer to this.
-    #[error("the model endpoint is a recording that holds no more answers: {0}")]
-    NotRecorded(String),
+    /// A recording cannot be written, or holds no answer to this.
+    #[error("the model endpoint's recording {0}")]
+    Recording(String),
 }
 
 impl ModelError {
@@ -221,24 +224,33 @@ impl ModelError {
             ModelError::TooLong(_)
             | ModelError::Quota(_)
             | ModelError::Malformed(_)
-            | ModelError::NotRecorded(_) => false,
+            | ModelError::Recording(_) => false,
         }
     }
 
     /// The same, and how often it was asked for again.
     pub fn after(mut self, retries: u32) -> ModelError {
-        match &mut self {
-            ModelError::Refused { message, .. }
-            | ModelError::TooLong(message)
-            | ModelError::Quota(message)
-            | ModelError::Unreachable(message)
-            | ModelError::Broken(message)
-            | ModelError::Malformed(message)
-            | ModelError::NotRecorded(message) => {
-                message.push_str(&format!(" (asked {} times)", u64::from(retries) + 1));
-            }
-        }
+        let (ModelError::Refused { message, .. }
+        | ModelError::TooLong(message)
+        | ModelError::Quota(message)
+        | ModelError::Unreachable(message)
+        | ModelError::Broken(message)
+        | ModelError::Malformed(message)
+        | ModelError::Recording(message)) = &mut self;
+        message.push_str(&format!(" (asked {} times)", u64::from(retries) + 1));
         self
+    }
+
+    /// What was said, without what this program says of it.
+    pub fn message(&self) -> &str {
+        let (ModelError::Refused { message, .. }
+        | ModelError::TooLong(message)
+        | ModelError::Quota(message)
+        | ModelError::Unreachable(message)
+        | ModelError::Broken(message)
+        | ModelError::Malformed(message)
+        | ModelError::Recording(message)) = self;
+        message
     }
 
     /// OpenTelemetry's `error.type`: few values, and none that people wrote.
@@ -250,7 +262,7 @@ impl ModelError {
             ModelError::Unreachable(_) => "unreachable".to_owned(),
             ModelError::Broken(_) => "broken_stream".to_owned(),
             ModelError::Malformed(_) => "malformed".to_owned(),
-            ModelError::NotRecorded(_) => "not_recorded".to_owned(),
+            ModelError::Recording(_) => "recording".to_owned(),
         }
     }
 }

@@ -1,9 +1,13 @@
 //! Where models come from: one table of providers.
 
 use super::model::{Identity, Model};
+use super::recording::TapeError;
+use super::recording::replay::Replayer;
 use super::remote::retry::{Backoff, Retrying};
 use super::remote::{self, AddressError, Environment, Place, RemoteModel, Settings, Wire};
 use super::script::{Script, ScriptError, ScriptModel};
+use std::path::Path;
+use std::sync::Arc;
 
 /// Where models come from.
 #[derive(Debug)]
@@ -52,6 +56,11 @@ pub const PROVIDERS: &[Provider] = &[
         open: |model, options| over(&OPENAI, remote::CHAT, "openai", model, options),
     },
     Provider {
+        name: REPLAY,
+        about: "The answers of a recording, offline; the model is its file",
+        open: |model, _| Ok(Box::new(Arc::new(Replayer::new(Path::new(model), None)?))),
+    },
+    Provider {
         name: "script",
         about: "Scripted behaviour, offline: careful, naive, obedient, random:p …",
         open: |model, options| {
@@ -59,6 +68,9 @@ pub const PROVIDERS: &[Provider] = &[
         },
     },
 ];
+
+/// The provider whose models are recordings.
+pub const REPLAY: &str = "replay";
 
 /// The provider of models whose names carry none.
 const OPENAI_COMPATIBLE: &str = "openai";
@@ -121,6 +133,9 @@ pub enum ProviderError {
     /// Its address or key.
     #[error(transparent)]
     Address(#[from] AddressError),
+    /// A recording.
+    #[error(transparent)]
+    Recording(#[from] TapeError),
     /// TLS or the client as a whole.
     #[error("no HTTP client could be set up: {0}")]
     Client(#[from] reqwest::Error),
@@ -153,7 +168,11 @@ pub fn open(
     (provider.open)(model, options)
 }
 
-fn named<'a>(
+/// The provider and the model's own name.
+///
+/// # Errors
+/// Where there is no such provider, or nothing is named.
+pub fn named<'a>(
     provider: Option<&'a str>,
     model: Option<&'a str>,
 ) -> Result<(&'static Provider, &'a str), ProviderError> {
@@ -188,7 +207,9 @@ fn named<'a>(
 /// A model's name without the provider before it, and whether that one does without a key.
 pub fn apart(model: &str) -> (&str, bool) {
     match model.split_once(':') {
-        Some((provider, name)) if find(provider).is_some() => (name, matches!(provider, "ollama" | "script")),
+        Some((provider, name)) if find(provider).is_some() => {
+            (name, matches!(provider, "ollama" | "replay" | "script"))
+        }
         _ => (model, false),
     }
 }
@@ -264,7 +285,7 @@ mod tests {
 
     #[test]
     fn a_slip_is_told_with_what_was_probably_meant() {
-        let told = "no provider is called \"scrip\" (did you mean \"script\"?); there are: anthropic, gemini, ollama, openai, script";
+        let told = "no provider is called \"scrip\" (did you mean \"script\"?); there are: anthropic, gemini, ollama, openai, replay, script";
         assert_eq!(open_with(Some("scrip"), Some("naive"), &[]).unwrap_err(), told);
         assert_eq!(open_with(None, Some("scrip:naive"), &[]).unwrap_err(), told);
         assert!(

@@ -91,6 +91,15 @@ pub fn conclude(judgement: &Judgement, circumstances: &Circumstances<'_>) -> Con
                 .to_owned();
         return of(Verdict::Error, ReasonCode::AgentSawNoTools, reason);
     }
+    let drift = &circumstances.agent.facts.drift;
+    if let (Some(first), Verdict::Pass) = (drift.first(), judgement.verdict) {
+        let more = match drift.len() {
+            1 => String::new(),
+            many => format!(", and {} more", many - 1),
+        };
+        let reason = format!("the recorded answers were given to other words: {first}{more}");
+        return of(Verdict::NotTested, ReasonCode::ReplayDrift, reason);
+    }
     judged
 }
 

@@ -5,12 +5,15 @@ use super::load::Loaded;
 use super::names::Names;
 use super::profile::program;
 use super::prompts::Prompts;
+use super::recordings::{self, Recordings};
 use super::rehearsal::Rehearsal;
 use super::rehearsal::findings::Expected;
 use super::secrets::{RunSecrets, SecretError};
 use crate::agent::{self, AgentOutcome, Ended, Observed};
 use crate::domain::classify::Classifier;
-use crate::domain::{AgentFacts, CallId, Micros, ReasonCode, RunResult, ToolInfo, Usage, Verdict, hex};
+use crate::domain::{
+    AgentFacts, CallId, Micros, Present, ReasonCode, RunResult, ToolInfo, Usage, Verdict, digest_all, hex,
+};
 use crate::process::{CommandLine, Supervisor};
 use crate::proxy::engine::{Engine, Settings};
 use crate::proxy::{Front, Hub, Session, SessionError, Sink};
@@ -44,6 +47,8 @@ pub struct Shared {
     pub tools: BTreeMap<String, Vec<ToolInfo>>,
     /// Where models are scripts.
     pub rehearsal: Option<Rehearsal>,
+    /// Where models' answers are kept, or come from.
+    pub recordings: Option<Recordings>,
 }
 
 impl Shared {
@@ -286,6 +291,7 @@ async fn carry_out(
         }
     };
 
+    let names = recordings::with_files(names, shared.recordings.as_ref(), trial, dir);
     let names = agent_names(shared, trial, &names, &prompts, profile, upstream, &session);
     let (mut outcome, failure) =
         converse(shared, trial, profile, dir, &prompts, &names, &session, cancel).await?;
@@ -299,6 +305,9 @@ async fn carry_out(
     let closed = hub.close();
     if outcome.ended == Ended::Cancelled && failure.is_none() {
         return Ok(false);
+    }
+    if shared.recordings.as_ref().and_then(Recordings::replayed).is_some() {
+        outcome.facts.drift = recordings::drifts(dir);
     }
     result.turns = outcome.turns.clone();
     result.usage = outcome.usage;
@@ -414,6 +423,7 @@ fn hub(
         retry_after: suite.scenario_params.retry_after,
         error_rate: suite.scenario_params.error_rate,
         seed: trial.seed,
+        ..Parameters::default()
     };
     let scenario = scenario::build(id, &parameters).ok_or_else(|| missing("scenario", id))?;
     let classifier = classifier(upstream);
@@ -421,6 +431,8 @@ fn hub(
         scenario,
         classify: Box::new(move |tool| classifier.classify(tool)),
         upstream_timeout: suite.limits.upstream_timeout,
+        present: Present::Plain,
+        correlation: Some(correlation_prefix(trial, started_at)),
     });
     let hub = Hub::new(engine, Box::new(FileSink { file, lines: String::new() }))
         .hiding(secrets.hidden.clone(), secrets.watched.clone());
@@ -442,6 +454,13 @@ fn hub(
         hub.know_tools(tools.clone());
     }
     Ok(hub)
+}
+
+/// What the ids of a run's attempts begin with: no other run has it.
+fn correlation_prefix(trial: &Trial, started_at: &str) -> String {
+    let mut prefix = digest_all([trial.run_id.0.as_str(), started_at]);
+    prefix.truncate(16);
+    prefix
 }
 
 /// The trace's file. Lines of one step are written together, without a buffer that a kill empties.

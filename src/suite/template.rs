@@ -8,7 +8,8 @@
 //! | the server of a contract | `vars`; `fixture.url`, `contract.dir` |
 //! | an agent's files, commands and environment | `nochmal`, `profile.dir`, `model`, `prompt.system`, `prompt.user`, `session`, all of `run`, `mcp` and `env`; `say` in `next` |
 //!
-//! `run` has `id`, `repeat`, `seed`, `dir` and `home`; `mcp` has `name`, `transport` (`http` or
+//! `run` has `id`, `repeat`, `seed`, `dir` and `home`, and for agents `record`, `replay` and `drift`: the
+//! files of `nochmal run --record` and `--replay`, empty without; `mcp` has `name`, `transport` (`http` or
 //! `stdio`), `url` (HTTP), `command` and `args` (stdio). `nochmal` is the path of this program,
 //! `profile.dir` the folder of the profile's file. `prompt.system` is the empty text where there
 //! is none, and holds the patch already. `env` has the variables that the profile passes on and
@@ -138,6 +139,9 @@ impl Names {
             vec![("id", text("0123456789-r001")), ("repeat", Value::from(1)), ("seed", Value::from(7))];
         if place != Place::Words {
             run.extend([("dir", text("/run")), ("home", text("/run/home"))]);
+        }
+        if matches!(place, Place::Agent | Place::AgentNext) {
+            run.extend(["record", "replay", "drift"].map(|name| (name, text("/recordings/a.jsonl"))));
         }
         let mut values: BTreeMap<String, Value> = BTreeMap::new();
         if place == Place::Contract {

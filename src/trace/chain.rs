@@ -363,6 +363,7 @@ mod tests {
                 class: ToolClass::Write,
                 arguments: Some(RawJson::parse("{\"n\": 9007199254740993,\n \"n2\": 1.0}").unwrap()),
                 continuation: false,
+                binding: None,
             };
             let (record, line) = encoder.encode(Micros(call * 10), event).unwrap();
             records.push(record);
@@ -443,6 +444,7 @@ mod tests {
             class: ToolClass::Write,
             arguments: Some(RawJson::parse(arguments).unwrap()),
             continuation: false,
+            binding: None,
         };
         let (record, mut text, names) = encoder.encode_hiding(Micros(1), event).unwrap();
         assert_eq!(names.into_iter().collect::<Vec<_>>(), ["API_TOKEN", "PIN"]);
@@ -458,7 +460,7 @@ mod tests {
     #[test]
     fn time_never_runs_backwards() {
         let mut encoder = Encoder::default();
-        let log = |text: &str| Event::Log { kind: crate::trace::LogKind::Proxy, text: text.to_owned() };
+        let log = |text: &str| Event::Log { kind: LogKind::Proxy, text: text.to_owned() };
         encoder.encode(Micros(5), log("a")).unwrap();
         assert_eq!(encoder.encode(Micros(3), log("b")).unwrap().0.at, Micros(5));
     }

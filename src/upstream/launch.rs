@@ -34,6 +34,13 @@ pub fn environment() -> BTreeMap<OsString, OsString> {
 #[error("the upstream could not be started: {0}")]
 pub struct LaunchError(#[from] StartError);
 
+impl LaunchError {
+    /// Of something that has no command.
+    pub(crate) fn not_a_process() -> LaunchError {
+        LaunchError(StartError::Empty)
+    }
+}
+
 /// How an upstream process ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ended {
@@ -96,7 +103,16 @@ impl Running {
     pub async fn end(mut self) -> Ended {
         drop(self.stdin.take());
         let _ = tokio::time::timeout(GRACE, self.process.wait()).await;
-        self.tree.end(&mut [&mut self.process], GRACE).await;
+        self.end_within(GRACE).await
+    }
+
+    /// Ends it and all that it started at once.
+    pub async fn kill(self) -> Ended {
+        self.end_within(Duration::ZERO).await
+    }
+
+    async fn end_within(mut self, grace: Duration) -> Ended {
+        self.tree.end(&mut [&mut self.process], grace).await;
         let exit = self.process.wait().await;
         let stderr = match &mut self.stderr {
             Some(capture) => {

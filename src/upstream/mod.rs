@@ -22,6 +22,23 @@ pub enum Target {
     Url(Remote),
 }
 
+/// Where the processes of a run come from.
+#[derive(Debug, Clone)]
+pub struct Source {
+    /// What is started first.
+    pub target: Target,
+    /// What is started once the upstream was rebuilt; the same where absent.
+    pub rebuilt: Option<Target>,
+    /// What the server is called by whoever configured it.
+    pub label: String,
+}
+
+impl<T: Into<Target>> From<T> for Source {
+    fn from(target: T) -> Source {
+        Source { target: target.into(), rebuilt: None, label: "upstream".to_owned() }
+    }
+}
+
 impl From<Launch> for Target {
     fn from(launch: Launch) -> Target {
         Target::Command(launch)
