@@ -31,6 +31,7 @@ mod schedule;
 pub mod secrets;
 pub mod stopping;
 pub mod stored;
+mod told;
 pub mod trial;
 
 pub use reports::read_timelines;

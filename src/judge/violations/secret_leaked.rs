@@ -1,7 +1,7 @@
 //! J30: a secret that the suite watches stood where nobody may read it.
 
-use super::RunCheck;
-use crate::judge::judgement::Violation;
+use super::{RunCheck, SHOWN};
+use crate::judge::judgement::{Evidence, Violation};
 use crate::judge::state::{Judge, Leak};
 use std::collections::BTreeSet;
 
@@ -19,7 +19,17 @@ fn find(judge: &Judge) -> Option<Violation> {
         message: message(judge),
         duplicate: None,
         retry_after: None,
+        evidence: evidence(judge),
     })
+}
+
+/// The calls in which one stood.
+fn evidence(judge: &Judge) -> Vec<Evidence> {
+    let shown = judge.leaks.iter().filter_map(|leak| {
+        let what = format!("{} stood {}", leak.names.join(", "), leak.place.words());
+        Some(Evidence { call: leak.call?.0, what, sent_by: None })
+    });
+    shown.take(SHOWN).collect()
 }
 
 fn tool<'j>(judge: &'j Judge, leak: &Leak) -> Option<&'j str> {
