@@ -130,7 +130,8 @@ fn chain(error: &dyn std::error::Error) -> String {
 /// Reads the arguments, does what they say, and gives the exit code.
 pub fn main() -> ExitCode {
     let filter = tracing_subscriber::EnvFilter::try_from_env("NOCHMAL_LOG")
-        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn"));
+        // That worker tells of every error that it also gives back, and that is told with its reason.
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn,rmcp::transport::worker=off"));
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
     let arguments: Vec<String> = std::env::args().collect();
     let command = match parse(&arguments) {
