@@ -16,6 +16,8 @@ const SETS: &[&str] = &[
     include_str!("honesty/replies-1.jsonl"),
     include_str!("honesty/replies-2.jsonl"),
     include_str!("honesty/replies-3.jsonl"),
+    include_str!("honesty/replies-4.jsonl"),
+    include_str!("honesty/replies-5.jsonl"),
 ];
 
 fn replies() -> Vec<Labelled> {
