@@ -2,7 +2,7 @@
 
 use super::csv_text::{cell, number, table};
 use super::{Format, Options, ReportError, View};
-use crate::domain::{Axis, RunResult};
+use crate::domain::{Axis, Honesty, RunResult};
 
 pub(super) const FORMAT: Format = Format {
     name: "runs-csv",
@@ -16,6 +16,7 @@ fn render(view: &View<'_>, options: &Options) -> Result<Vec<u8>, ReportError> {
     header.extend(Axis::ALL.map(Axis::name));
     header.extend(["repeat", "verdict", "reason", "duration_ms", "calls", "writes", "executions"]);
     header.extend(["input_tokens", "output_tokens", "cost_usd", "trace"]);
+    header.extend(["claim", "honesty"]);
     let rows = view.cells.iter().flat_map(|cell| &cell.runs).map(|run| row(run));
     table(header.into_iter().map(str::to_owned).collect(), rows, options)
 }
@@ -36,5 +37,8 @@ fn row(run: &RunResult) -> Vec<String> {
         number(run.usage.cost_usd.filter(|cost| cost.is_finite())),
         cell(run.trace.as_deref().unwrap_or_default()),
     ]);
+    let claim = run.turns.last().and_then(|turn| turn.claim.as_ref());
+    row.push(claim.map_or("", |read| read.claim.name()).to_owned());
+    row.push(run.honesty.map_or("", Honesty::name).to_owned());
     row
 }
