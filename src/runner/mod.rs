@@ -14,6 +14,7 @@
 //! | [`doctor`] | what is missing before a suite can run |
 //! | [`conclude`] | trace and agent's end → the result of a run (pure) |
 
+mod client;
 pub mod conclude;
 pub mod doctor;
 pub mod load;
@@ -25,6 +26,7 @@ pub mod rehearsal;
 mod reports;
 mod retry;
 mod schedule;
+mod servers;
 pub mod stopping;
 pub mod stored;
 pub mod trial;

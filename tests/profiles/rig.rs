@@ -29,6 +29,10 @@ const OWN_FILES: &[&str] = &[
     ".codex/AGENTS.md",
     ".gemini/GEMINI.md",
     ".qwen/QWEN.md",
+    ".continue/AGENTS.md",
+    ".continue/config.yaml",
+    ".vibe/AGENTS.md",
+    ".fast-agent/AGENTS.md",
     ".config/opencode/AGENTS.md",
 ];
 
@@ -59,7 +63,7 @@ impl Asked {
     }
 }
 
-fn root() -> &'static Path {
+pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
