@@ -21,12 +21,14 @@
 //! | [`agent`] | launching agents, the conversation, process trees |
 //! | [`harness`] | the built-in agent and the scripted models |
 //! | [`store`] | the results folder |
+//! | [`contract`] | tools tested without an agent, against a backend that fails on purpose |
 //! | [`runner`] | schedules trials; owns time and concurrency |
 //! | [`progress`] | run events → terminal |
 //! | [`cli`] | the command line |
 
 pub mod agent;
 pub mod cli;
+pub mod contract;
 pub mod domain;
 pub mod harness;
 pub mod honesty;

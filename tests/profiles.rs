@@ -133,6 +133,38 @@ fn books_twice(row: &Row) {
     assert_eq!(rig.left_running(), Vec::<String>::new());
 }
 
+/// Codex and Gemini begin without the tools of a server that starts slowly, unless told otherwise.
+#[test]
+fn a_slow_server_is_waited_for_and_a_run_without_its_tools_is_an_error() {
+    for profile in ["codex", "gemini-cli"] {
+        let bin = if profile == "codex" { "codex" } else { "gemini" };
+        let program = format!("tests/agents-npm/node_modules/.bin/{bin}");
+        let rig = Rig::new(profile, &[&program], &[]).slow();
+        let results = rig.run("matrix: {agent: AGENTS, scenario: [F1]}");
+        assert_eq!(results.len(), 2);
+        for run in &results {
+            assert_eq!(
+                (run.verdict, run.executions),
+                (Verdict::Pass, 1),
+                "{}: {} {}",
+                run.key,
+                run.reason,
+                run.agent.stderr
+            );
+        }
+    }
+    let rig = Rig::new("codex", &["tests/agents-npm/node_modules/.bin/codex"], &[]).slow();
+    let rig = rig.with("required = true", "required = false");
+    for run in rig.run("matrix: {agent: [STDIO], scenario: [F1]}") {
+        assert_eq!(
+            (run.verdict, run.reason_code),
+            (Verdict::Error, ReasonCode::AgentSawNoTools),
+            "{}",
+            run.reason
+        );
+    }
+}
+
 fn input_tokens(results: &[RunResult], transport: &str, conversation: &str) -> f64 {
     let is_meant = |run: &&RunResult| {
         run.key.agent.ends_with(transport) && run.key.conversation == conversation && run.key.patch == "off"

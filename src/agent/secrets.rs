@@ -60,8 +60,9 @@ impl Secrets {
             Ended::NotStarted { reason } | Ended::Failed { reason, .. } | Ended::ModelEndpoint { reason } => {
                 self.hide(reason);
             }
-            Ended::Completed | Ended::TimedOut | Ended::Cancelled => {}
+            Ended::NotWritten { .. } | Ended::Completed | Ended::TimedOut | Ended::Cancelled => {}
         }
+        outcome.stray.iter_mut().for_each(|stray| self.hide(stray));
         outcome
     }
 }

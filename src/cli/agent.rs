@@ -1,100 +1,29 @@
-//! `nochmal agent`: the built-in agent alone, for one prompt or as a session.
+//! `nochmal agent`: the built-in agent alone, for one prompt, as a session for a program, or for
+//! people.
 
-use crate::harness::mcp::config::{ConfigError, ServerCommand, distinct, from_file, from_flag};
-use crate::harness::mcp::{Handshake, McpTools, Options, StartError};
-use crate::harness::model::Model;
-use crate::harness::provider::{self, ProviderError};
+mod flags;
+mod keep;
+mod repl;
+mod screen;
+
+pub use flags::AgentArgs;
+pub(super) use flags::duration;
+
+use crate::harness::journal::sqlite::SqliteJournal;
+use crate::harness::journal::{Journal, JournalError};
+use crate::harness::mcp::config::{ConfigError, McpServer};
+use crate::harness::mcp::{McpTools, StartError};
+use crate::harness::model::{Listener, Model};
+use crate::harness::provider::ProviderError;
 use crate::harness::session::{Output, Session, UsageLine};
-use crate::harness::turn::{Limits, TurnError};
-use clap::ValueEnum;
-use std::io::{self, BufRead, Write};
-use std::path::PathBuf;
-use std::time::Duration;
+use crate::harness::turn::{Agent, Reply, TurnError};
+use crate::harness::watch::Unwatched;
+use screen::Screen;
+use std::io::{self, BufRead, IsTerminal, Read, Write};
+use std::sync::Arc;
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
-
-/// The flags.
-#[derive(Debug, clap::Args)]
-pub struct AgentArgs {
-    /// Where the model comes from (script); may carry the model, as in script:careful
-    #[arg(long, value_name = "PROVIDER[:MODEL]")]
-    provider: Option<String>,
-    /// Which model; without --provider as PROVIDER:MODEL
-    #[arg(long, value_name = "MODEL")]
-    model: Option<String>,
-    /// For a model that chooses at random
-    #[arg(long, default_value_t = 0)]
-    seed: u64,
-    /// The system prompt
-    #[arg(long, default_value = "", hide_default_value = true)]
-    system: String,
-    /// Answer this, print the reply, and end
-    #[arg(long, required_unless_present = "protocol", conflicts_with = "protocol")]
-    prompt: Option<String>,
-    /// Print the reply and what it consumed as one JSON object
-    #[arg(long, requires = "prompt")]
-    json: bool,
-    /// Be spoken to on stdin and stdout, one JSON object a line, until stdin ends
-    #[arg(long, value_enum)]
-    protocol: Option<Protocol>,
-    /// An MCP server to start, with its command line; can be repeated
-    #[arg(long, value_name = "NAME=COMMAND LINE")]
-    mcp: Vec<String>,
-    /// A JSON file with {"mcpServers": {NAME: {"command", "args", "env"}}}; can be repeated
-    #[arg(long, value_name = "FILE")]
-    mcp_config: Vec<PathBuf>,
-    /// A variable for the MCP servers, which get only PATH and HOME otherwise; NAME alone takes
-    /// the agent's own value
-    #[arg(long, value_name = "NAME[=VALUE]")]
-    mcp_env: Vec<String>,
-    /// How an MCP session is opened
-    #[arg(long, value_enum, default_value = "initialize")]
-    mcp_handshake: HandshakeArg,
-    /// How long an MCP server may take to be ready
-    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
-    start_timeout: Duration,
-    /// How long a tool may take to answer
-    #[arg(long, value_name = "TIME", default_value = "120s", value_parser = duration)]
-    tool_timeout: Duration,
-    /// Requests to the model for one user message
-    #[arg(long, value_name = "N", default_value_t = Limits::default().turns)]
-    max_turns: u32,
-    /// Calls of one tool with equal arguments, one directly after the other
-    #[arg(long, value_name = "N", default_value_t = Limits::default().equal_calls)]
-    max_equal_calls: u32,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum Protocol {
-    /// {"type":"user","text":…} in, {"type":"reply","text":…,"usage":…} out
-    Jsonl,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum HandshakeArg {
-    /// The handshake of all versions before 2026-07-28
-    Initialize,
-    /// MCP 2026-07-28 only
-    Discover,
-    /// 2026-07-28 where the server knows it
-    Auto,
-}
-
-impl From<HandshakeArg> for Handshake {
-    fn from(arg: HandshakeArg) -> Handshake {
-        match arg {
-            HandshakeArg::Initialize => Handshake::Initialize,
-            HandshakeArg::Discover => Handshake::Discover,
-            HandshakeArg::Auto => Handshake::Auto,
-        }
-    }
-}
-
-fn duration(text: &str) -> Result<Duration, String> {
-    let signed: jiff::SignedDuration = text.parse().map_err(|error: jiff::Error| error.to_string())?;
-    Duration::try_from(signed).map_err(|_| "a time cannot be negative".to_owned())
-}
 
 /// Why the command failed.
 #[derive(Debug, thiserror::Error)]
@@ -113,6 +42,22 @@ pub enum AgentError {
     /// No model can be opened.
     #[error(transparent)]
     Provider(#[from] ProviderError),
+    /// The session cannot be opened, or goes on in another way than the flags say.
+    #[error(transparent)]
+    Session(#[from] JournalError),
+    /// The session is another conversation.
+    #[error(
+        "the session began with another system prompt; leave --system out to go on with its own, or begin another session"
+    )]
+    System,
+    /// There is no folder for sessions.
+    #[error(
+        "there is no folder for the session {0:?}: neither XDG_STATE_HOME nor HOME is set; give a path, such as ./{0}.db"
+    )]
+    NoFolder(String),
+    /// There is nothing to say, and no turn to go on with.
+    #[error("{0}")]
+    Nothing(&'static str),
     /// An MCP server cannot be used.
     #[error(transparent)]
     Start(#[from] StartError),
@@ -128,7 +73,13 @@ impl AgentError {
     /// 2 for arguments that cannot be used, else 1.
     pub fn exit_code(&self) -> u8 {
         match self {
-            AgentError::Config(_) | AgentError::File { .. } | AgentError::Provider(_) => 2,
+            AgentError::Config(_)
+            | AgentError::File { .. }
+            | AgentError::Provider(_)
+            | AgentError::Session(_)
+            | AgentError::System
+            | AgentError::NoFolder(_)
+            | AgentError::Nothing(_) => 2,
             AgentError::Start(_) | AgentError::Turn(_) | AgentError::Io(_) => 1,
         }
     }
@@ -139,68 +90,107 @@ impl AgentError {
 /// # Errors
 /// Where the agent cannot start, or its one prompt got no reply.
 pub fn run(args: &AgentArgs) -> Result<u8, AgentError> {
-    let servers = servers(args)?;
-    let model = provider::open(args.provider.as_deref(), args.model.as_deref(), args.seed)?;
+    let servers = args.servers()?;
+    let model = args.model.open()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let result = runtime.block_on(agent(args, model.as_ref(), &servers));
+    let result = runtime.block_on(agent(args, model.model.as_ref(), &servers));
+    model.finish()?;
     runtime.shutdown_background();
-    if let (Err(error @ AgentError::Start(_)), Some(_)) = (&result, args.protocol) {
+    if let (Err(error), Some(_)) = (&result, args.protocol) {
         // Whoever waits for a line gets one.
         Output::Error { message: error.to_string(), kind: None }.write(&mut io::stdout())?;
     }
     result
 }
 
-fn servers(args: &AgentArgs) -> Result<Vec<ServerCommand>, AgentError> {
-    let mut servers = args.mcp.iter().map(|flag| from_flag(flag)).collect::<Result<Vec<_>, _>>()?;
-    for path in &args.mcp_config {
-        let file = path.display().to_string();
-        let text = std::fs::read_to_string(path)
-            .map_err(|source| AgentError::File { file: file.clone(), source })?;
-        servers.extend(from_file(&text, &file)?);
-    }
-    distinct(&servers)?;
-    for variable in &args.mcp_env {
-        let (name, value) = match variable.split_once('=') {
-            Some((name, value)) => (name, Some(value.to_owned())),
-            None => (variable.as_str(), std::env::var(variable).ok()),
-        };
-        for server in servers.iter_mut().filter(|_| value.is_some()) {
-            // What a file says of one server is more than what a flag says of all.
-            server.env.entry(name.to_owned()).or_insert_with(|| value.clone().unwrap_or_default());
-        }
-    }
-    Ok(servers)
+/// How the agent is spoken to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// One prompt, from a flag or all of stdin.
+    Once,
+    /// By a program, in JSON Lines.
+    Lines,
+    /// By a person at a terminal.
+    Repl,
 }
 
-async fn agent(args: &AgentArgs, model: &dyn Model, servers: &[ServerCommand]) -> Result<u8, AgentError> {
+async fn agent(args: &AgentArgs, model: &dyn Model, servers: &[McpServer]) -> Result<u8, AgentError> {
+    let way = match (&args.protocol, &args.prompt, args.go_on) {
+        (Some(_), ..) => Way::Lines,
+        (None, None, false) if io::stdin().is_terminal() => Way::Repl,
+        _ => Way::Once,
+    };
     let cancel = CancellationToken::new();
-    let ended_by = watch_signals(cancel.clone())?;
-    let options =
-        Options { handshake: args.mcp_handshake.into(), start: args.start_timeout, call: args.tool_timeout };
-    let tools = match McpTools::start(servers, options, &cancel).await {
+    let signals = Signals::watch(&cancel, way == Way::Repl)?;
+    let opened = match &args.session {
+        Some(name) => Some(keep::open(name, &args.system)?),
+        None => None,
+    };
+    let tools = match McpTools::start(servers, args.options(), &cancel).await {
         Ok(tools) => tools,
-        Err(error) => return ended_by.borrow().map_or(Err(error.into()), |signal| Ok(128 + signal)),
+        Err(error) => return signals.ended_by().map_or(Err(error.into()), |signal| Ok(128 + signal)),
     };
-    let limits = Limits { turns: args.max_turns, equal_calls: args.max_equal_calls };
-    let mut session = Session::new(model, &tools, &args.system, limits, cancel.clone());
-    let done = match &args.prompt {
-        Some(prompt) => one_shot(args, prompt, &mut session).await,
-        None => session.serve(&mut stdin_lines(), &mut io::stdout()).await.map_err(AgentError::Io),
+    let screen = Screen::default();
+    let repl = way == Way::Repl;
+    let agent = Agent {
+        model,
+        tools: &tools,
+        limits: args.limits(),
+        window: args.context_tokens,
+        prices: args.prices(),
+        watch: if repl { &screen } else { &Unwatched },
+        listener: repl.then_some(&screen as &dyn Listener),
     };
-    drop(session);
+    let done = match (opened, way) {
+        (Some((journal, state)), Way::Repl) => {
+            repl::run(&mut Session { agent, state, journal }, &screen, &signals, &cancel).await
+        }
+        (None, Way::Repl) => {
+            let (journal, state) = keep::in_memory(&args.system)?;
+            repl::run(&mut Session { agent, state, journal }, &screen, &signals, &cancel).await
+        }
+        (Some((journal, state)), _) => converse(args, &mut Session { agent, state, journal }, &cancel).await,
+        (None, _) => converse(args, &mut Session::new(agent, &args.system), &cancel).await,
+    };
     tools.close().await;
-    match *ended_by.borrow() {
+    match signals.ended_by() {
         Some(signal) => Ok(128 + signal),
         None => done.map(|()| 0),
     }
 }
 
-async fn one_shot(args: &AgentArgs, prompt: &str, session: &mut Session<'_>) -> Result<(), AgentError> {
-    let reply = session.say(prompt).await?;
+/// Speaks with a program, or answers one prompt.
+async fn converse<J: Journal>(
+    args: &AgentArgs,
+    session: &mut Session<'_, J>,
+    cancel: &CancellationToken,
+) -> Result<(), AgentError> {
+    if args.protocol.is_some() {
+        return Ok(session.serve(&mut stdin_lines(), &mut io::stdout(), cancel).await?);
+    }
+    let reply = if args.go_on {
+        session.go_on(cancel).await.ok_or(AgentError::Nothing("the session has no turn to go on with"))??
+    } else {
+        let prompt = match &args.prompt {
+            Some(prompt) => prompt.clone(),
+            None => {
+                let mut all = String::new();
+                io::stdin().lock().read_to_string(&mut all)?;
+                all.trim().to_owned()
+            }
+        };
+        if prompt.is_empty() {
+            return Err(AgentError::Nothing("there is no prompt: give --prompt, or write it to stdin"));
+        }
+        session.say(&prompt, cancel).await?
+    };
+    print(args, &reply)
+}
+
+fn print(args: &AgentArgs, reply: &Reply) -> Result<(), AgentError> {
     let mut out = io::stdout();
     if args.json {
-        let usage = UsageLine::from(reply.usage);
+        let usage = UsageLine::from(reply);
         writeln!(out, "{}", serde_json::json!({"reply": reply.text, "usage": usage}))?;
     } else {
         writeln!(out, "{}", reply.text)?;
@@ -209,22 +199,47 @@ async fn one_shot(args: &AgentArgs, prompt: &str, session: &mut Session<'_>) -> 
     Ok(())
 }
 
-/// Cancels on SIGINT, SIGTERM and SIGHUP, and tells which it was.
-fn watch_signals(cancel: CancellationToken) -> io::Result<tokio::sync::watch::Receiver<Option<u8>>> {
-    let (tell, told) = tokio::sync::watch::channel(None);
-    let tell = std::sync::Arc::new(tell);
-    for (kind, number) in
-        [(SignalKind::interrupt(), 2), (SignalKind::terminate(), 15), (SignalKind::hangup(), 1)]
-    {
-        let (mut stream, tell, cancel) = (signal(kind)?, std::sync::Arc::clone(&tell), cancel.clone());
-        tokio::spawn(async move {
-            if stream.recv().await.is_some() {
-                tell.send_replace(Some(number));
-                cancel.cancel();
-            }
-        });
+/// The signals that end a turn or the session.
+struct Signals {
+    ended: watch::Receiver<Option<u8>>,
+    /// How often SIGINT came, where that does not end the session.
+    interrupts: watch::Receiver<u64>,
+}
+
+impl Signals {
+    /// Cancels on SIGTERM and SIGHUP, and on SIGINT unless a person is there who only wants the
+    /// turn to end.
+    fn watch(cancel: &CancellationToken, spare_interrupts: bool) -> io::Result<Signals> {
+        let (tell, ended) = watch::channel(None);
+        let tell = Arc::new(tell);
+        let (count, interrupts) = watch::channel(0);
+        let mut fatal = vec![(SignalKind::terminate(), 15), (SignalKind::hangup(), 1)];
+        if spare_interrupts {
+            let mut stream = signal(SignalKind::interrupt())?;
+            tokio::spawn(async move {
+                while stream.recv().await.is_some() {
+                    count.send_modify(|count| *count += 1);
+                }
+            });
+        } else {
+            fatal.push((SignalKind::interrupt(), 2));
+        }
+        for (kind, number) in fatal {
+            let (mut stream, tell, cancel) = (signal(kind)?, Arc::clone(&tell), cancel.clone());
+            tokio::spawn(async move {
+                if stream.recv().await.is_some() {
+                    tell.send_replace(Some(number));
+                    cancel.cancel();
+                }
+            });
+        }
+        Ok(Signals { ended, interrupts })
     }
-    Ok(told)
+
+    /// The signal that ended the session.
+    fn ended_by(&self) -> Option<u8> {
+        *self.ended.borrow()
+    }
 }
 
 /// The lines of stdin, read on a thread of its own: a pending read cannot be given up, and

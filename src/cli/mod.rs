@@ -3,11 +3,14 @@
 
 pub mod agent;
 mod benchmark;
+mod claims;
 mod compare;
+mod contract;
 mod demo;
 mod doctor;
 pub mod exit;
 pub mod model;
+mod model_flags;
 mod plan;
 mod proxy;
 mod rehearse;
@@ -47,8 +50,12 @@ enum Command {
     Report(report::ReportArgs),
     /// Tell what changed between two results, or between two values of an axis, cell by cell
     Compare(compare::CompareArgs),
+    /// Test tools without an agent: their server against a backend that answers, breaks off or refuses as told
+    Contract(contract::ContractArgs),
     /// Tell what a suite would run, what its repeats can tell apart, and what that would take
     Plan(plan::PlanArgs),
+    /// Tell what replies claim, success, failure or not known: JSON Lines in, JSON Lines out
+    Claims(claims::ClaimsArgs),
     /// Check that traces are as they were written, or read one as a timeline
     #[command(subcommand)]
     Trace(trace::TraceCommand),
@@ -135,7 +142,9 @@ pub fn main() -> ExitCode {
         Command::Rehearse(args) => rehearse::run(args),
         Command::Report(args) => report::run(&args),
         Command::Compare(args) => compare::run(&args),
+        Command::Contract(args) => contract::run(&args),
         Command::Plan(args) => plan::run(&args),
+        Command::Claims(args) => claims::run(&args),
         Command::Trace(command) => trace::run(&command),
         Command::Schema(args) => schema::run(&args),
         Command::Proxy(args) => proxy::run(args, &arguments),

@@ -2,9 +2,13 @@
 //! that its users come from; R6 says what is an error.
 
 use super::{Failure, exit};
+use crate::domain::Present;
 use crate::process::{CommandLine, Supervisor};
+use crate::proxy::Rebuilds;
+use crate::proxy::epoch::{Approval, OnReplace, Rules};
 use crate::proxy::standalone::{self, AuditTools, Config, StandaloneError};
 use crate::scenario::{self, Parameters};
+use crate::suite::units;
 use crate::upstream::{Launch, Remote, Target};
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
@@ -44,7 +48,7 @@ pub struct ProxyArgs {
     /// Variables separated by commas
     #[arg(long, value_name = "KEY=VALUE,…", value_parser = NonEmptyStringValueParser::new(), allow_hyphen_values = true)]
     upstream_env: Option<String>,
-    /// F1 … F5; without one nothing is injected
+    /// A fault (`nochmal scenarios` lists them); without one nothing is injected
     #[arg(long, value_name = "ID", value_parser = scenario_id, allow_hyphen_values = true)]
     scenario: Option<String>,
     /// deterministic, or chaos: every call fails with the probability --error-rate
@@ -56,6 +60,15 @@ pub struct ProxyArgs {
     /// With --scenario F2: seconds that the 429 announces
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400), allow_hyphen_values = true)]
     retry_after: Option<u64>,
+    /// With --scenario T2: how long after the call the timeout is told, as 500ms or 20s
+    #[arg(long, value_name = "TIME", value_parser = units::duration, allow_hyphen_values = true)]
+    delay: Option<Duration>,
+    /// With --scenario T4: how long the answer is held back from a client that does not give up
+    #[arg(long, value_name = "TIME", value_parser = units::duration, allow_hyphen_values = true)]
+    late: Option<Duration>,
+    /// How failures are told that are not the upstream's own: plain, or structured
+    #[arg(long, value_name = "FORM", value_parser = present, default_value = "plain")]
+    present: Present,
     /// Seed of chaos
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
@@ -80,6 +93,21 @@ pub struct ProxyArgs {
     /// Write report, score and patches into this file, always whole and up to date
     #[arg(long, value_name = "FILE", value_parser = NonEmptyStringValueParser::new(), allow_hyphen_values = true)]
     report_file: Option<String>,
+    /// A file or folder whose change is a rebuild of the upstream, which is then restarted; may be repeated
+    #[arg(long, value_name = "PATH", conflicts_with = "upstream_url", value_parser = NonEmptyStringValueParser::new(), allow_hyphen_values = true)]
+    watch: Vec<String>,
+    /// With --watch: what restarts the upstream, a change or only SIGHUP
+    #[arg(long, value_name = "change|hangup", value_enum, default_value = "change", requires = "watch")]
+    restart_on: RestartOn,
+    /// What the agent meets when the upstream's process is replaced: its connection is closed, its calls are
+    /// refused until it has got the list of tools and the new code is approved, or nothing. Default: pending.
+    /// With this or --watch, SIGHUP restarts the upstream
+    #[arg(long, value_name = "close|pending|pass", value_enum, conflicts_with = "upstream_url")]
+    on_replace: Option<OnReplaceFlag>,
+    /// Who approves the code of a new process: auto (as soon as the agent has got the list of tools), never, or
+    /// command:CMD, which gets JSON on stdin and approves with exit code 0
+    #[arg(long, value_name = "auto|never|command:CMD", value_parser = approval, conflicts_with = "upstream_url", allow_hyphen_values = true)]
+    approval: Option<ApprovalFlag>,
     /// Write the trace into this file
     #[arg(long, value_name = "FILE", value_parser = NonEmptyStringValueParser::new(), allow_hyphen_values = true)]
     trace: Option<String>,
@@ -89,6 +117,47 @@ pub struct ProxyArgs {
 enum Mode {
     Deterministic,
     Chaos,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum RestartOn {
+    Change,
+    Hangup,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum OnReplaceFlag {
+    Close,
+    Pending,
+    Pass,
+}
+
+impl From<OnReplaceFlag> for OnReplace {
+    fn from(flag: OnReplaceFlag) -> OnReplace {
+        match flag {
+            OnReplaceFlag::Close => OnReplace::Close,
+            OnReplaceFlag::Pending => OnReplace::Pending,
+            OnReplaceFlag::Pass => OnReplace::Pass,
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum ApprovalFlag {
+    Auto,
+    Never,
+    Command(String),
+}
+
+fn approval(text: &str) -> Result<ApprovalFlag, String> {
+    match text.split_once(':') {
+        None if text == "auto" => Ok(ApprovalFlag::Auto),
+        None if text == "never" => Ok(ApprovalFlag::Never),
+        Some(("command", command)) if !command.trim().is_empty() => {
+            Ok(ApprovalFlag::Command(command.to_owned()))
+        }
+        _ => Err("auto, never or command:CMD is wanted".to_owned()),
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -142,10 +211,15 @@ fn probability(text: &str) -> Result<f64, String> {
 }
 
 fn scenario_id(text: &str) -> Result<String, String> {
-    let ids: Vec<&str> =
-        scenario::table().iter().map(|entry| entry.id).filter(|id| *id != scenario::CHAOS).collect();
-    let known = ids.iter().find(|id| **id == text);
-    known.map(|id| (*id).to_owned()).ok_or_else(|| format!("one of {} is wanted", ids.join(", ")))
+    if scenario::find(text).is_some() && text != scenario::CHAOS {
+        return Ok(text.to_owned());
+    }
+    let ids: Vec<String> = scenario::spellings().into_iter().filter(|id| *id != scenario::CHAOS).collect();
+    Err(format!("one of {} is wanted", ids.join(", ")))
+}
+
+fn present(text: &str) -> Result<Present, String> {
+    Present::from_name(text).ok_or_else(|| "plain or structured is wanted".to_owned())
 }
 
 impl ProxyArgs {
@@ -170,6 +244,41 @@ impl ProxyArgs {
         Ok(Launch { command, supervisor: Supervisor::default() }.into())
     }
 
+    /// What the flags say about rebuilds; none where nobody expects one.
+    fn rebuilds(&self, scenario: &str) -> Option<Rebuilds> {
+        let struck = scenario::rebuilds(scenario);
+        let asked_for = !self.watch.is_empty() || self.on_replace.is_some() || self.approval.is_some();
+        if !asked_for && struck.is_none() {
+            return None;
+        }
+        let chosen = struck.and_then(OnReplace::from_name);
+        let (approval, approve) = match &self.approval {
+            None | Some(ApprovalFlag::Auto) => (Approval::Auto, None),
+            Some(ApprovalFlag::Never) => (Approval::Never, None),
+            Some(ApprovalFlag::Command(command)) => (Approval::Ask, Some(command.clone())),
+        };
+        let named = self.upstream_env.iter().flat_map(|text| text.split(','));
+        let named = named.filter_map(|pair| pair.split_once('=').map(|(name, _)| name.to_owned()));
+        let credentials = named.chain(self.upstream_env_var.iter().map(|(name, _)| name.clone())).collect();
+        Some(Rebuilds {
+            rules: Rules {
+                watched: true,
+                on_replace: self.on_replace.map(OnReplace::from).or(chosen).unwrap_or_default(),
+                approval,
+                credentials,
+            },
+            watch: self.watch.iter().map(PathBuf::from).collect(),
+            restart_on_change: self.restart_on == RestartOn::Change,
+            approve,
+        })
+    }
+
+    /// What the server is called: its program's file.
+    fn label(&self) -> String {
+        let program = self.upstream_command.as_deref().or(self.upstream_url.as_deref()).unwrap_or_default();
+        program.rsplit('/').next().unwrap_or(program).to_owned()
+    }
+
     fn config(self) -> Result<Config, String> {
         let scenario = self.scenario.clone().filter(|id| id != scenario::NONE);
         if self.mode == Mode::Chaos && scenario.is_some() {
@@ -181,6 +290,11 @@ impl ProxyArgs {
         if self.retry_after.is_some() && scenario.as_deref() != Some("F2") {
             return Err("--retry-after goes with --scenario F2 only".to_owned());
         }
+        for (flag, given, id) in [("--delay", self.delay, "T2"), ("--late", self.late, "T4")] {
+            if given.is_some() && scenario.as_deref() != Some(id) {
+                return Err(format!("{flag} goes with --scenario {id} only"));
+            }
+        }
         let upstream = match &self.upstream_url {
             Some(url) => Remote::new(url, &self.upstream_header).map_err(|error| error.to_string())?.into(),
             None => self.command()?,
@@ -189,7 +303,10 @@ impl ProxyArgs {
             Mode::Chaos => scenario::CHAOS.to_owned(),
             Mode::Deterministic => scenario.unwrap_or_else(|| scenario::NONE.to_owned()),
         };
+        let (rebuilds, label) = (self.rebuilds(&id), self.label());
         Ok(Config {
+            rebuilds,
+            label,
             upstream,
             listen: self.listen,
             scenario: id,
@@ -197,7 +314,10 @@ impl ProxyArgs {
                 retry_after: Duration::from_secs(self.retry_after.unwrap_or(60)),
                 error_rate: self.error_rate.unwrap_or(0.0),
                 seed: self.seed,
+                delay: self.delay.unwrap_or(Parameters::default().delay),
+                late: self.late.unwrap_or(Parameters::default().late),
             },
+            present: self.present,
             write_tools: self.write_tools.map(|list| list.0),
             read_tools: self.read_tools.map(|list| list.0).unwrap_or_default(),
             key_fields: self.key_fields.map_or_else(|| vec!["idempotency_key".to_owned()], |list| list.0),
@@ -248,7 +368,10 @@ pub fn run(args: ProxyArgs, arguments: &[String]) -> Result<u8, Failure> {
         .map_err(|error| Failure::said(exit::FAILED, format!("the runtime could not be started: {error}")))?;
     let result = runtime.block_on(async {
         let ending = tokio_util::sync::CancellationToken::new();
-        tokio::spawn(super::signals::cancel_on_signal(ending.clone()));
+        match config.rebuilds {
+            Some(_) => tokio::spawn(super::signals::cancel_unless_hung_up(ending.clone())),
+            None => tokio::spawn(super::signals::cancel_on_signal(ending.clone())),
+        };
         standalone::run(config, ending).await
     });
     // stdin may still be open, and is being waited for.

@@ -5,6 +5,7 @@ use super::{Failure, exit};
 use crate::progress::{RunEvent, View};
 use crate::runner::load::{LoadError, Loaded, load};
 use crate::runner::matrix::{self, MatrixError, Options, Target};
+use crate::runner::recordings::{self, Recordings};
 use crate::stats::Level;
 use crate::store::{Folder, read_matrix};
 use crate::suite::{Filter, plan};
@@ -37,6 +38,13 @@ pub struct RunArgs {
     /// Show cells and runs, and start nothing
     #[arg(long)]
     dry_run: bool,
+    /// Keep every model's answers in this folder, a file for each run
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["resume", "replay"])]
+    record: Option<PathBuf>,
+    /// Answer from a folder of recordings: no model is asked, it costs nothing, and every difference in
+    /// prompts and calls is told; the exit code is 1 where there is one
+    #[arg(long, value_name = "DIR", conflicts_with = "resume")]
+    replay: Option<PathBuf>,
     /// Confidence level of the intervals; default: 0.95
     #[arg(long, value_name = "LEVEL", conflicts_with = "resume", value_parser = level)]
     level: Option<Level>,
@@ -66,6 +74,7 @@ pub fn run(args: RunArgs) -> Result<u8, Failure> {
         level: args.level.unwrap_or_default(),
         width: width(),
         rehearsal: None,
+        recordings: recordings(args.record.as_deref(), args.replay.as_deref())?,
     };
     if let Some(folder) = &args.resume {
         let stored = read_matrix(folder).map_err(Failure::input)?;
@@ -82,6 +91,7 @@ pub fn run(args: RunArgs) -> Result<u8, Failure> {
             )
         })?;
         let options = Options {
+            recordings: recordings(stored.record.as_deref(), stored.replay.as_deref())?,
             repeats: stored.repeats,
             filters: stored.filters,
             gates: [stored.gates, args.gate].concat(),
@@ -102,6 +112,25 @@ pub fn run(args: RunArgs) -> Result<u8, Failure> {
         return Ok(exit::OK);
     }
     carry_out(loaded.into_iter().map(|suite| (suite, Target::New)).collect(), &options)
+}
+
+/// Agents run in folders of their own: what they are told of files must not depend on where they are.
+fn recordings(record: Option<&Path>, replay: Option<&Path>) -> Result<Option<Recordings>, Failure> {
+    let absolute = |path: &Path| {
+        std::path::absolute(path).map_err(|error| Failure::said(exit::BAD_INPUT, error.to_string()))
+    };
+    match (record, replay) {
+        (Some(folder), _) => Ok(Some(Recordings::Record(absolute(folder)?))),
+        (None, Some(folder)) if !folder.is_dir() => {
+            let what = format!(
+                "`{}` is no folder of recordings; `nochmal run --record` makes one",
+                folder.display()
+            );
+            Err(Failure::said(exit::BAD_INPUT, what))
+        }
+        (None, Some(folder)) => Ok(Some(Recordings::Replay(absolute(folder)?))),
+        (None, None) => Ok(None),
+    }
 }
 
 fn dry_run(loaded: &Loaded, options: &Options) -> Result<u8, Failure> {
@@ -144,6 +173,7 @@ async fn one(
         MatrixError::Filter(_)
         | MatrixError::Gate(_)
         | MatrixError::NothingLeft
+        | MatrixError::NotRecordable { .. }
         | MatrixError::Changed { .. }
         | MatrixError::Rehearsed { .. }
         | MatrixError::Store(_) => Failure::input(error),
@@ -160,8 +190,16 @@ async fn one(
         ));
         return Ok(exit::INTERRUPTED);
     }
+    let replays = options.recordings.as_ref().is_some_and(|recordings| recordings.replayed().is_some());
+    let mut code = exit::OK;
+    if replays {
+        let runs = outcome.results.iter().map(|run| (run.run_id.0.as_str(), run.agent.drift.as_slice()));
+        let (told, drifted) = recordings::told(runs);
+        print(&format!("\n{told}"));
+        code = if drifted { exit::FAILED } else { exit::OK };
+    }
     print(&format!("\nResults: {folder}\n"));
-    Ok(exit::of_gates(&outcome.gates, matrix::anything_tested(&outcome.results)))
+    Ok(exit::worse(code, exit::of_gates(&outcome.gates, matrix::anything_tested(&outcome.results))))
 }
 
 /// The first ctrl-C (or SIGTERM, SIGHUP) ends the matrix cleanly; a second one at once, and the

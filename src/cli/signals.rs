@@ -27,3 +27,21 @@ pub(super) async fn cancel_on_signal(token: CancellationToken) {
         token.cancel();
     }
 }
+
+/// Cancels at the first signal that is no SIGHUP, which asks for something else.
+#[cfg(unix)]
+pub(super) async fn cancel_unless_hung_up(token: CancellationToken) {
+    use tokio::signal::unix::{SignalKind, signal};
+    let kinds = [SignalKind::interrupt(), SignalKind::terminate()];
+    let [Ok(mut interrupt), Ok(mut terminate)] = kinds.map(signal) else { return };
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+    }
+    token.cancel();
+}
+
+#[cfg(not(unix))]
+pub(super) async fn cancel_unless_hung_up(token: CancellationToken) {
+    cancel_on_signal(token).await;
+}

@@ -227,7 +227,7 @@ fn first_match<'g>(globs: &'g [String], name: &str) -> Option<&'g str> {
 
 /// Whether the whole name matches; `*` stands for any characters, also for none. Pieces between
 /// stars are taken at their first place, which suffices, so that nothing is tried twice.
-fn glob(pattern: &str, name: &str) -> bool {
+pub(crate) fn glob(pattern: &str, name: &str) -> bool {
     let Some((first, rest)) = pattern.split_once('*') else {
         return pattern == name;
     };

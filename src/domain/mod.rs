@@ -10,8 +10,10 @@ mod digest;
 mod effects;
 mod ids;
 pub mod json;
+mod present;
 mod raw_json;
 mod result;
+pub mod secrets;
 mod time;
 mod tool;
 mod usage;
@@ -26,6 +28,7 @@ pub use effects::{
     UnaskedEffect,
 };
 pub use ids::{CallId, CellId, ConnectionId, RunId};
+pub use present::Present;
 pub use raw_json::RawJson;
 pub use result::{AgentFacts, OfferedPatch, RunResult, SpoiledTry, TurnResult};
 pub use time::Micros;

@@ -115,6 +115,9 @@ pub struct AgentFacts {
     pub resent: u64,
     /// Tries of this run before the one that is told here, each spoiled by the model's endpoint.
     pub spoiled: Vec<SpoiledTry>,
+    /// Where its model's answers came from a recording: every difference between what the model was
+    /// asked then and what it was asked now.
+    pub drift: Vec<String>,
 }
 
 /// A try of a run that the agent's model endpoint spoiled, so that the run was made again from the

@@ -70,6 +70,8 @@ pub enum ReasonCode {
     OracleDisagrees,
     /// NOT_TESTED: the run was ended at `run_timeout`.
     RunTimeout,
+    /// NOT_TESTED: the model's answers came from a recording, and were given to other words.
+    ReplayDrift,
     /// NOT_TESTED: `patch: observed`, and the runs without a patch yielded none.
     NoPatchObserved,
     /// ERROR: the agent's command could not be started.
@@ -104,6 +106,7 @@ impl ReasonCode {
             ReasonCode::OutcomeUnknown => "outcome_unknown",
             ReasonCode::OracleDisagrees => "oracle_disagrees",
             ReasonCode::RunTimeout => "run_timeout",
+            ReasonCode::ReplayDrift => "replay_drift",
             ReasonCode::NoPatchObserved => "no_patch_observed",
             ReasonCode::AgentNotStarted => "agent_not_started",
             ReasonCode::AgentFailed => "agent_failed",

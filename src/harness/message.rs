@@ -1,5 +1,6 @@
 //! Vendor-neutral messages, and a history in which every tool call has exactly one result.
 
+use super::history::{self, Ids};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -51,12 +52,15 @@ pub struct ToolCall {
     /// not carried out: the model is told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unreadable: Option<String>,
+    /// What the endpoint wants to get back with the call, unread.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signature: Option<String>,
 }
 
 impl ToolCall {
     /// A call with arguments that could be read.
     pub fn new(id: String, name: String, arguments: Object) -> ToolCall {
-        ToolCall { id, name, arguments, unreadable: None }
+        ToolCall { id, name, arguments, unreadable: None, signature: None }
     }
 
     /// A call whose arguments are a text, as most protocols have them. Nothing at all is no argument.
@@ -66,8 +70,10 @@ impl ToolCall {
             text => serde_json::from_str(text),
         };
         match read {
-            Ok(arguments) => ToolCall { id, name, arguments, unreadable: None },
-            Err(_) => ToolCall { id, name, arguments: Object::new(), unreadable: Some(arguments.to_owned()) },
+            Ok(arguments) => ToolCall::new(id, name, arguments),
+            Err(_) => {
+                ToolCall { unreadable: Some(arguments.to_owned()), ..ToolCall::new(id, name, Object::new()) }
+            }
         }
     }
 }
@@ -87,11 +93,13 @@ pub struct ToolSpec {
     pub destructive: Option<bool>,
 }
 
-/// A history. It can only grow in ways that keep its rule: before the next request to a model,
-/// every tool call has exactly one result, directly after the message that asked for it.
+/// A history. It can only grow in ways that keep its rule ([`super::history`]): before the next
+/// request to a model, every tool call has exactly one result, directly after the message that
+/// asked for it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Conversation {
     messages: Vec<Message>,
+    ids: Ids,
 }
 
 impl Conversation {
@@ -102,6 +110,19 @@ impl Conversation {
             conversation.messages.push(Message::System { text: system.to_owned() });
         }
         conversation
+    }
+
+    /// A conversation that goes on from these messages; what breaks the rule is mended, but for the
+    /// calls of the last answer: whoever resumes it may know what became of them.
+    pub fn resume(messages: Vec<Message>) -> Conversation {
+        let messages = history::mend_but_the_end(messages);
+        let mut ids = Ids::default();
+        for message in &messages {
+            if let Message::Assistant { tool_calls, .. } = message {
+                tool_calls.iter().for_each(|call| ids.claim(&mut call.clone()));
+            }
+        }
+        Conversation { messages, ids }
     }
 
     /// The messages.
@@ -115,16 +136,26 @@ impl Conversation {
         self.messages.push(Message::User { text: text.to_owned() });
     }
 
-    /// The model has answered.
-    pub fn assistant(&mut self, text: &str, tool_calls: Vec<ToolCall>) {
+    /// The model has answered. Gives its calls as they are kept: an id that is there already, or
+    /// that no vendor takes, becomes another.
+    pub fn assistant(&mut self, text: &str, mut tool_calls: Vec<ToolCall>) -> Vec<ToolCall> {
         self.mend();
-        self.messages.push(Message::Assistant { text: text.to_owned(), tool_calls });
+        tool_calls.iter_mut().for_each(|call| self.ids.claim(call));
+        self.messages.push(Message::Assistant { text: text.to_owned(), tool_calls: tool_calls.clone() });
+        tool_calls
     }
 
     /// A call has its result. A result for a call that is not open is dropped: there is one.
     pub fn result(&mut self, call_id: &str, text: String, is_error: bool) {
         if self.open_calls().iter().any(|call| call.id == call_id) {
             self.messages.push(Message::ToolResult { call_id: call_id.to_owned(), text, is_error });
+        }
+    }
+
+    /// A call never left, and will not.
+    pub fn not_sent(&mut self, call: &ToolCall, why: &str) {
+        if self.open_calls().iter().any(|open| open.id == call.id) {
+            self.messages.push(history::not_sent(call, why));
         }
     }
 
@@ -143,14 +174,10 @@ impl Conversation {
         Vec::new()
     }
 
-    /// Gives every call without a result one: after a cancel or a crash nobody knows what
-    /// became of it, and a model that is told nothing would believe that it did not happen.
+    /// Gives every call without a result one that says that its outcome is unknown.
     pub fn mend(&mut self) {
-        for call in self.open_calls() {
-            let text =
-                format!("The call of {} was interrupted. Whether it was carried out is unknown.", call.name);
-            self.result(&call.id, text, true);
-        }
+        let open = self.open_calls();
+        self.messages.extend(open.iter().map(history::interrupted));
     }
 }
 

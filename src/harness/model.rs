@@ -127,6 +127,8 @@ pub enum Unit {
     Tokens,
     /// White-space separated words, as a stand-in.
     Words,
+    /// Tokens that were paid for when the answer was recorded.
+    Recorded,
 }
 
 impl Unit {
@@ -135,6 +137,7 @@ impl Unit {
         match self {
             Unit::Tokens => "tokens",
             Unit::Words => "words",
+            Unit::Recorded => "recorded_tokens",
         }
     }
 }
@@ -195,6 +198,9 @@ pub enum ModelError {
     /// The request is longer than the model's context. A shorter one may be answered.
     #[error("the model endpoint says that the request is too long for the model: {0}")]
     TooLong(String),
+    /// What may be asked for is used up; waiting does not bring it back.
+    #[error("the model endpoint answered 429: {0}")]
+    Quota(String),
     /// The endpoint could not be reached.
     #[error("the model endpoint cannot be reached: {0}")]
     Unreachable(String),
@@ -204,9 +210,9 @@ pub enum ModelError {
     /// The endpoint answered something that is no answer.
     #[error("the model endpoint gave an answer that cannot be read: {0}")]
     Malformed(String),
-    /// A recording holds no answer to this.
-    #[error("the model endpoint is a recording that holds no more answers: {0}")]
-    NotRecorded(String),
+    /// A recording cannot be written, or holds no answer to this.
+    #[error("the model endpoint's recording {0}")]
+    Recording(String),
 }
 
 impl ModelError {
@@ -215,8 +221,36 @@ impl ModelError {
         match self {
             ModelError::Refused { status, .. } => matches!(status, 408 | 429 | 500 | 502..=504 | 520..=599),
             ModelError::Unreachable(_) | ModelError::Broken(_) => true,
-            ModelError::TooLong(_) | ModelError::Malformed(_) | ModelError::NotRecorded(_) => false,
+            ModelError::TooLong(_)
+            | ModelError::Quota(_)
+            | ModelError::Malformed(_)
+            | ModelError::Recording(_) => false,
         }
+    }
+
+    /// The same, and how often it was asked for again.
+    pub fn after(mut self, retries: u32) -> ModelError {
+        let (ModelError::Refused { message, .. }
+        | ModelError::TooLong(message)
+        | ModelError::Quota(message)
+        | ModelError::Unreachable(message)
+        | ModelError::Broken(message)
+        | ModelError::Malformed(message)
+        | ModelError::Recording(message)) = &mut self;
+        message.push_str(&format!(" (asked {} times)", u64::from(retries) + 1));
+        self
+    }
+
+    /// What was said, without what this program says of it.
+    pub fn message(&self) -> &str {
+        let (ModelError::Refused { message, .. }
+        | ModelError::TooLong(message)
+        | ModelError::Quota(message)
+        | ModelError::Unreachable(message)
+        | ModelError::Broken(message)
+        | ModelError::Malformed(message)
+        | ModelError::Recording(message)) = self;
+        message
     }
 
     /// OpenTelemetry's `error.type`: few values, and none that people wrote.
@@ -224,10 +258,11 @@ impl ModelError {
         match self {
             ModelError::Refused { status, .. } => status.to_string(),
             ModelError::TooLong(_) => "context_length".to_owned(),
+            ModelError::Quota(_) => "quota".to_owned(),
             ModelError::Unreachable(_) => "unreachable".to_owned(),
             ModelError::Broken(_) => "broken_stream".to_owned(),
             ModelError::Malformed(_) => "malformed".to_owned(),
-            ModelError::NotRecorded(_) => "not_recorded".to_owned(),
+            ModelError::Recording(_) => "recording".to_owned(),
         }
     }
 }

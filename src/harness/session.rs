@@ -1,43 +1,59 @@
 //! An agent that is spoken to: one conversation, one reply for each user message; and the
 //! JSON Lines in which a program speaks to it.
 
-use super::message::Conversation;
-use super::model::{Consumption, Model};
-use super::tools::Tools;
-use super::turn::{self, Limits, Reply, TurnError};
+use super::journal::{Forgets, Journal};
+use super::message::Message;
+use super::state::State;
+use super::turn::{self, Agent, Reply, TurnError};
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-/// A model, tools and a conversation.
-pub struct Session<'a> {
-    model: &'a dyn Model,
-    tools: &'a dyn Tools,
-    conversation: Conversation,
-    limits: Limits,
-    cancel: CancellationToken,
+/// An agent, a conversation, and what keeps it.
+pub struct Session<'a, J = Forgets> {
+    /// Who leads it.
+    pub agent: Agent<'a>,
+    /// As it stands.
+    pub state: State,
+    /// Keeps its steps.
+    pub journal: J,
 }
 
 impl<'a> Session<'a> {
-    /// A new conversation.
-    pub fn new(
-        model: &'a dyn Model,
-        tools: &'a dyn Tools,
-        system: &str,
-        limits: Limits,
-        cancel: CancellationToken,
-    ) -> Session<'a> {
-        Session { model, tools, conversation: Conversation::new(system), limits, cancel }
+    /// A new conversation that nothing keeps.
+    pub fn new(agent: Agent<'a>, system: &str) -> Session<'a> {
+        Session { agent, state: State::new(system), journal: Forgets }
     }
+}
 
+impl<J: Journal> Session<'_, J> {
     /// The user says something; the agent replies.
     ///
     /// # Errors
     /// As [`turn::run`]. The conversation can go on.
-    pub async fn say(&mut self, text: &str) -> Result<Reply, TurnError> {
-        self.conversation.user(text);
-        turn::run(self.model, self.tools, &mut self.conversation, self.limits, &self.cancel).await
+    pub async fn say(&mut self, text: &str, cancel: &CancellationToken) -> Result<Reply, TurnError> {
+        self.state.conversation.user(text);
+        turn::run(&self.agent, &mut self.state, &mut self.journal, cancel).await
+    }
+
+    /// Goes on with a turn that was interrupted, or that a limit ended. None where there is none.
+    ///
+    /// # Errors
+    /// As [`turn::run`]. The conversation can go on.
+    pub async fn go_on(&mut self, cancel: &CancellationToken) -> Option<Result<Reply, TurnError>> {
+        if !self.is_pending() {
+            return None;
+        }
+        Some(turn::run(&self.agent, &mut self.state, &mut self.journal, cancel).await)
+    }
+
+    /// Whether the last turn has no reply.
+    pub fn is_pending(&self) -> bool {
+        matches!(
+            self.state.conversation.messages().last(),
+            Some(Message::User { .. } | Message::ToolResult { .. })
+        )
     }
 
     /// Answers JSON Lines until they end or the session is cancelled.
@@ -48,9 +64,9 @@ impl<'a> Session<'a> {
         &mut self,
         lines: &mut mpsc::Receiver<io::Result<String>>,
         out: &mut dyn Write,
+        cancel: &CancellationToken,
     ) -> io::Result<()> {
         loop {
-            let cancel = self.cancel.clone();
             let line = tokio::select! {
                 biased;
                 () = cancel.cancelled() => return Ok(()),
@@ -62,16 +78,20 @@ impl<'a> Session<'a> {
             if line.trim().is_empty() {
                 continue;
             }
-            let output = match serde_json::from_str::<Input>(&line) {
-                Ok(Input::User { text }) => match self.say(&text).await {
-                    Ok(reply) => Output::reply(&reply),
-                    Err(TurnError::Cancelled) => return Ok(()),
-                    Err(error) => Output::error(&error),
-                },
-                Err(error) => Output::Error {
-                    message: format!("expected {{\"type\":\"user\",\"text\":…}} on one line: {error}"),
-                    kind: None,
-                },
+            let turn = match serde_json::from_str::<Input>(&line) {
+                Ok(Input::User { text }) => Some(self.say(&text, cancel).await),
+                Ok(Input::Continue) => self.go_on(cancel).await,
+                Err(error) => {
+                    let message = format!("expected {{\"type\":\"user\",\"text\":…}} on one line: {error}");
+                    Output::Error { message, kind: None }.write(out)?;
+                    continue;
+                }
+            };
+            let output = match turn {
+                Some(Ok(reply)) => Output::reply(&reply),
+                Some(Err(TurnError::Cancelled)) => return Ok(()),
+                Some(Err(error)) => Output::error(&error),
+                None => Output::Error { message: "there is no turn to go on with".to_owned(), kind: None },
             };
             output.write(out)?;
         }
@@ -82,7 +102,10 @@ impl<'a> Session<'a> {
 #[derive(Debug, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum Input {
+    /// The user speaks.
     User { text: String },
+    /// An interrupted turn goes on.
+    Continue,
 }
 
 /// A line that goes out.
@@ -121,10 +144,14 @@ pub struct UsageLine {
     pub retries: u64,
     /// What was counted: a scripted model has no tokens, its words are counted.
     pub unit: &'static str,
+    /// US dollars, where prices are known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<f64>,
 }
 
-impl From<Consumption> for UsageLine {
-    fn from(usage: Consumption) -> UsageLine {
+impl From<&Reply> for UsageLine {
+    fn from(reply: &Reply) -> UsageLine {
+        let usage = reply.usage;
         UsageLine {
             input_tokens: usage.input,
             output_tokens: usage.output,
@@ -132,6 +159,7 @@ impl From<Consumption> for UsageLine {
             answers: usage.answers,
             retries: usage.retries,
             unit: usage.unit.name(),
+            cost_usd: reply.cost_usd,
         }
     }
 }
@@ -139,7 +167,7 @@ impl From<Consumption> for UsageLine {
 impl Output {
     /// A reply as a line.
     pub fn reply(reply: &Reply) -> Output {
-        Output::Reply { text: reply.text.clone(), usage: reply.usage.into() }
+        Output::Reply { text: reply.text.clone(), usage: reply.into() }
     }
 
     /// Why there is no reply.

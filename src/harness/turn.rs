@@ -1,37 +1,89 @@
 //! The loop: one user message in, one reply out, with as many tool calls between as the model
 //! asks for.
 
-use super::message::{Conversation, Object, ToolCall};
-use super::model::{Consumption, Model, ModelError, Request};
+use super::calls::Stop;
+use super::context::Room;
+use super::history::{self, HistoryError};
+use super::journal::{Journal, JournalError};
+use super::message::ToolCall;
+use super::model::{Consumption, Listener, Model, ModelError, ModelTurn, Prices, Request};
+use super::state::State;
 use super::tools::Tools;
+use super::watch::{Event, Unwatched, Watch};
+use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
+/// How often a request that is too long for the model is shortened and sent again.
+const SHORTENINGS: u32 = 3;
+
 /// What ends a turn that would not end by itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limits {
     /// Requests to the model for one user message.
     pub turns: u32,
     /// Calls of one tool with equal arguments, one directly after the other.
     pub equal_calls: u32,
+    /// Wall clock for one user message.
+    pub time: Option<Duration>,
+    /// Sent to the model and written by it, in the whole conversation.
+    pub tokens: Option<u64>,
+    /// US dollars, in the whole conversation.
+    pub cost_usd: Option<f64>,
 }
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { turns: 20, equal_calls: 5 }
+        Limits { turns: 20, equal_calls: 5, time: None, tokens: None, cost_usd: None }
+    }
+}
+
+/// Who leads a conversation: the parts of an agent, each of which can be exchanged.
+#[derive(Clone, Copy)]
+pub struct Agent<'a> {
+    /// Answers.
+    pub model: &'a dyn Model,
+    /// Carries out what the model asks for.
+    pub tools: &'a dyn Tools,
+    /// What ends a turn.
+    pub limits: Limits,
+    /// What the model takes at once, in its unit; none where nobody told.
+    pub window: Option<u64>,
+    /// What the model costs; none where nobody told.
+    pub prices: Option<Prices>,
+    /// Hears what happens.
+    pub watch: &'a dyn Watch,
+    /// Hears the answers while they arrive.
+    pub listener: Option<&'a dyn Listener>,
+}
+
+impl<'a> Agent<'a> {
+    /// A model and tools, with the usual limits, unwatched.
+    pub fn new(model: &'a dyn Model, tools: &'a dyn Tools) -> Agent<'a> {
+        Agent {
+            model,
+            tools,
+            limits: Limits::default(),
+            window: None,
+            prices: None,
+            watch: &Unwatched,
+            listener: None,
+        }
     }
 }
 
 /// The end of a turn.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Reply {
     /// The model's last words.
     pub text: String,
     /// What the turn consumed.
     pub usage: Consumption,
+    /// What that cost in US dollars, where prices are known.
+    pub cost_usd: Option<f64>,
 }
 
 /// Why a turn ended without a reply. The conversation can go on after each of them.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum TurnError {
     /// The model gave no answer.
     #[error(transparent)]
@@ -47,191 +99,203 @@ pub enum TurnError {
         /// How often, the last of which was not carried out.
         count: u32,
     },
+    /// It took too long.
+    #[error("no reply after {} s", .0.as_secs_f64())]
+    Time(Duration),
+    /// The conversation consumed what it may.
+    #[error("the conversation has used {used} of {limit} {unit}")]
+    Tokens {
+        /// So far.
+        used: u64,
+        /// What it may.
+        limit: u64,
+        /// What was counted.
+        unit: &'static str,
+    },
+    /// The conversation cost what it may.
+    #[error("the conversation has cost {used:.4} of {limit:.4} US dollars")]
+    Cost {
+        /// So far.
+        used: f64,
+        /// What it may.
+        limit: f64,
+    },
+    /// A step could not be kept, so nothing further was done.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// The history breaks its rule: a bug here, and no endpoint would take it.
+    #[error("the history cannot be sent: {0}")]
+    History(#[from] HistoryError),
     /// It was cancelled.
     #[error("cancelled")]
     Cancelled,
 }
 
-/// Lets the model answer what was said last. Calls are carried out one by one, each once.
+/// Lets the model answer what was said last. Every call is carried out once.
 ///
 /// # Errors
-/// Where a limit was reached, the model gave no answer, or `cancel` was called. Every call
-/// that was asked for has a result in the conversation then, too.
+/// Where a limit was reached, the model gave no answer, a step could not be kept, or `cancel` was
+/// called. Every call that was asked for has a result in the conversation then, too.
 pub async fn run(
-    model: &dyn Model,
-    tools: &dyn Tools,
-    conversation: &mut Conversation,
-    limits: Limits,
+    agent: &Agent<'_>,
+    state: &mut State,
+    journal: &mut dyn Journal,
     cancel: &CancellationToken,
 ) -> Result<Reply, TurnError> {
-    let mut usage = Consumption::default();
-    let mut last: Option<(ToolCall, u32)> = None;
-    for _ in 0..limits.turns {
-        let turn = tokio::select! {
-            biased;
-            () = cancel.cancelled() => return Err(TurnError::Cancelled),
-            turn = model.respond(Request::new(conversation.messages(), tools.specs())) => turn?,
-        };
-        usage += turn.usage;
-        conversation.assistant(&turn.text, turn.tool_calls.clone());
-        if turn.tool_calls.is_empty() {
-            return Ok(Reply { text: turn.text, usage });
-        }
-        for call in &turn.tool_calls {
-            let count = match &last {
-                Some((before, count)) if same(before, call) => count + 1,
-                _ => 1,
-            };
-            last = Some((call.clone(), count));
-            if count > limits.equal_calls {
-                for open in conversation.open_calls() {
-                    conversation.result(&open.id, "Not carried out: a limit was reached.".to_owned(), true);
-                }
-                return Err(TurnError::EqualCalls { tool: call.name.clone(), count });
-            }
-            if let Some(written) = &call.unreadable {
-                conversation.result(&call.id, unreadable(call, written), true);
-                continue;
-            }
-            let outcome = tokio::select! {
-                biased;
-                () = cancel.cancelled() => {
-                    conversation.mend();
-                    return Err(TurnError::Cancelled);
-                }
-                outcome = tools.call(call) => outcome,
-            };
-            conversation.result(&call.id, outcome.text, outcome.is_error);
+    agent.watch.event(Event::TurnBegins);
+    let stop = stopped(cancel, agent.limits.time);
+    tokio::pin!(stop);
+    let mut turn = Turn { agent, state, journal, before: None, usage: Consumption::default(), cost: 0.0 };
+    let mut done = turn.answer(stop).await;
+    if done.is_err() {
+        turn.state.conversation.mend();
+        if let Err(error) = turn.save() {
+            done = Err(error.into());
         }
     }
-    Err(TurnError::Turns(limits.turns))
+    agent.watch.event(Event::TurnEnds(&done));
+    done
 }
 
-/// What a model is told whose arguments are no JSON object: nothing was sent.
-fn unreadable(call: &ToolCall, written: &str) -> String {
-    let why = match serde_json::from_str::<Object>(written) {
-        Err(error) => error.to_string(),
-        Ok(_) => "they are empty".to_owned(),
+/// What ends a turn from outside.
+async fn stopped(cancel: &CancellationToken, time: Option<Duration>) -> TurnError {
+    let over = async {
+        match time {
+            Some(time) => {
+                tokio::time::sleep(time).await;
+                TurnError::Time(time)
+            }
+            None => std::future::pending().await,
+        }
     };
-    format!("The arguments of {} are not a JSON object ({why}). The call was not sent.", call.name)
+    tokio::select! {
+        biased;
+        () = cancel.cancelled() => TurnError::Cancelled,
+        error = over => error,
+    }
 }
 
-fn same(one: &ToolCall, other: &ToolCall) -> bool {
-    one.name == other.name && one.arguments == other.arguments && one.unreadable == other.unreadable
+/// One turn while it runs.
+pub(super) struct Turn<'t, 'a> {
+    pub(super) agent: &'t Agent<'a>,
+    pub(super) state: &'t mut State,
+    pub(super) journal: &'t mut dyn Journal,
+    /// The last call, and how often it was asked for in a row.
+    pub(super) before: Option<(ToolCall, u32)>,
+    usage: Consumption,
+    cost: f64,
 }
 
-#[cfg(test)]
-mod tests {
-    use super::super::message::{Message, ToolSpec};
-    use super::super::model::{BoxFuture, Identity, ModelTurn};
-    use super::super::tools::ToolOutcome;
-    use super::*;
-    use std::sync::Mutex;
-
-    /// Asks for the same call until it has seen `calls` results.
-    struct Asks {
-        calls: usize,
-    }
-
-    impl Model for Asks {
-        fn identity(&self) -> Identity {
-            Identity::default()
-        }
-
-        fn respond<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Result<ModelTurn, ModelError>> {
-            Box::pin(async move {
-                let results = request
-                    .messages
-                    .iter()
-                    .filter(|message| matches!(message, Message::ToolResult { .. }))
-                    .count();
-                let call = ToolCall {
-                    id: format!("call_{results}"),
-                    name: "create_booking".into(),
-                    ..ToolCall::default()
-                };
-                let usage = Consumption { input: 2, output: 1, ..Consumption::default() };
-                Ok(if results < self.calls {
-                    ModelTurn { tool_calls: vec![call], usage, ..ModelTurn::default() }
-                } else {
-                    ModelTurn { text: "done".into(), usage, ..ModelTurn::default() }
-                })
-            })
-        }
-    }
-
-    /// Fails every call, and counts them.
-    #[derive(Default)]
-    struct Fails(Mutex<Vec<ToolCall>>);
-
-    impl Tools for Fails {
-        fn specs(&self) -> &[ToolSpec] {
-            &[]
-        }
-
-        fn call<'a>(&'a self, call: &'a ToolCall) -> BoxFuture<'a, ToolOutcome> {
-            Box::pin(async move {
-                self.0.lock().unwrap().push(call.clone());
-                ToolOutcome::error("timed out")
-            })
-        }
-    }
-
-    async fn turn(calls: usize, limits: Limits) -> (Result<Reply, TurnError>, usize, Conversation) {
-        let (model, tools) = (Asks { calls }, Fails::default());
-        let mut conversation = Conversation::new("system");
-        conversation.user("book");
-        let reply = run(&model, &tools, &mut conversation, limits, &CancellationToken::new()).await;
-        let carried_out = tools.0.lock().unwrap().len();
-        (reply, carried_out, conversation)
-    }
-
-    #[tokio::test]
-    async fn a_failed_call_goes_back_to_the_model_and_is_not_sent_again() {
-        let (reply, carried_out, conversation) = turn(1, Limits::default()).await;
-        assert_eq!(carried_out, 1);
-        let usage = Consumption { input: 4, output: 2, ..Consumption::default() };
-        assert_eq!(reply.unwrap(), Reply { text: "done".into(), usage });
-        assert!(conversation.messages().iter().any(
-            |message| matches!(message, Message::ToolResult { text, is_error: true, .. } if text == "timed out")
-        ));
-    }
-
-    #[tokio::test]
-    async fn equal_calls_in_a_row_end_the_turn() {
-        let (reply, carried_out, conversation) = turn(99, Limits { turns: 20, equal_calls: 3 }).await;
-        assert_eq!(reply.unwrap_err(), TurnError::EqualCalls { tool: "create_booking".into(), count: 4 });
-        assert_eq!(carried_out, 3);
-        assert!(conversation.open_calls().is_empty());
-    }
-
-    #[tokio::test]
-    async fn too_many_requests_end_the_turn() {
-        let (reply, carried_out, _) = turn(99, Limits { turns: 4, equal_calls: 99 }).await;
-        assert_eq!(reply.unwrap_err(), TurnError::Turns(4));
-        assert_eq!(carried_out, 4);
-    }
-
-    #[tokio::test]
-    async fn a_cancelled_turn_leaves_no_call_without_a_result() {
-        struct Hangs(CancellationToken);
-        impl Tools for Hangs {
-            fn specs(&self) -> &[ToolSpec] {
-                &[]
+impl Turn<'_, '_> {
+    async fn answer(&mut self, mut stop: Stop<'_>) -> Result<Reply, TurnError> {
+        self.save()?;
+        for _ in 0..self.agent.limits.turns {
+            self.within_budget()?;
+            let asked = tokio::select! {
+                biased;
+                error = stop.as_mut() => Err(error),
+                answer = self.ask() => answer,
+            };
+            let ModelTurn { text, tool_calls, .. } = asked?;
+            let calls = self.state.conversation.assistant(&text, tool_calls);
+            self.save()?;
+            if calls.is_empty() {
+                let cost_usd = self.agent.prices.map(|_| self.cost);
+                return Ok(Reply { text, usage: self.usage, cost_usd });
             }
-            fn call<'a>(&'a self, _call: &'a ToolCall) -> BoxFuture<'a, ToolOutcome> {
-                self.0.cancel();
-                Box::pin(std::future::pending())
+            self.carry_out(&calls, stop.as_mut()).await?;
+        }
+        Err(TurnError::Turns(self.agent.limits.turns))
+    }
+
+    fn within_budget(&self) -> Result<(), TurnError> {
+        let (limits, spent) = (&self.agent.limits, &self.state.spent);
+        if let Some(limit) = limits.tokens.filter(|limit| spent.tokens() >= *limit) {
+            return Err(TurnError::Tokens { used: spent.tokens(), limit, unit: spent.usage.unit.name() });
+        }
+        match limits.cost_usd.filter(|limit| spent.cost_usd >= *limit) {
+            Some(limit) => Err(TurnError::Cost { used: spent.cost_usd, limit }),
+            None => Ok(()),
+        }
+    }
+
+    /// Asks the model. Where it says that the request is too long, the request is shortened.
+    async fn ask(&mut self) -> Result<ModelTurn, TurnError> {
+        self.make_room().await;
+        self.save()?;
+        let mut shortenings = 0;
+        loop {
+            let answer = {
+                let view = self.state.context.view(self.state.conversation.messages());
+                history::check(&view)?;
+                self.request(&view, true).await
+            };
+            match answer {
+                Ok(turn) => {
+                    self.count(turn.usage);
+                    let room = room(self.agent, self.state.conversation.messages());
+                    self.state.context.measured(room, turn.usage.input);
+                    return Ok(turn);
+                }
+                Err(ModelError::TooLong(_)) if shortenings < SHORTENINGS => {
+                    shortenings += 1;
+                    let room = room(self.agent, self.state.conversation.messages());
+                    let before = self.state.context.size(room);
+                    self.state.context.refused(room);
+                    self.make_room().await;
+                    let messages = self.state.conversation.messages();
+                    if self.state.context.size(self::room(self.agent, messages)) >= before {
+                        return answer.map_err(TurnError::from);
+                    }
+                }
+                Err(error) => return Err(error.into()),
             }
         }
-        let cancel = CancellationToken::new();
-        let mut conversation = Conversation::new("");
-        conversation.user("book");
-        let tools = Hangs(cancel.clone());
-        let reply =
-            run(&Asks { calls: 1 }, &tools, &mut conversation, Limits::default(), &cancel).await.unwrap_err();
-        assert_eq!(reply, TurnError::Cancelled);
-        assert!(conversation.open_calls().is_empty());
-        assert!(matches!(conversation.messages().last(), Some(Message::ToolResult { is_error: true, .. })));
     }
+
+    /// One request to the model, with or without the tools.
+    pub(super) async fn request(
+        &self,
+        messages: &[super::message::Message],
+        with_tools: bool,
+    ) -> Result<ModelTurn, ModelError> {
+        let tools = if with_tools { self.agent.tools.specs() } else { &[] };
+        let listener = self.agent.listener.filter(|_| with_tools);
+        self.agent.watch.event(Event::ModelBegins { messages });
+        let mut ending = Ending { watch: self.agent.watch, ended: false };
+        let answer = self.agent.model.respond(Request { messages, tools, listener }).await;
+        ending.ended = true;
+        self.agent.watch.event(Event::ModelEnds(Some(&answer)));
+        answer
+    }
+
+    /// Counts an answer.
+    pub(super) fn count(&mut self, usage: Consumption) {
+        self.usage += usage;
+        self.state.spent.add(usage, self.agent.prices.as_ref());
+        self.cost += self.agent.prices.and_then(|prices| prices.of(usage)).unwrap_or(0.0);
+    }
+
+    pub(super) fn save(&mut self) -> Result<(), JournalError> {
+        self.journal.keep(self.state)
+    }
+}
+
+/// Tells of the end of a request that was given up.
+struct Ending<'a> {
+    watch: &'a dyn Watch,
+    ended: bool,
+}
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        if !self.ended {
+            self.watch.event(Event::ModelEnds(None));
+        }
+    }
+}
+
+/// What has to fit into the model's window.
+pub(super) fn room<'a>(agent: &Agent<'a>, messages: &'a [super::message::Message]) -> Room<'a> {
+    Room { messages, tools: agent.tools.specs(), window: agent.window }
 }

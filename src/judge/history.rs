@@ -143,8 +143,21 @@ impl Call {
             Told::InputRequired => self.answer == Some(AnswerKind::InputRequired),
             Told::Timeout => self.timed_out,
             Told::ConnectionLost => self.lost,
-            Told::Unavailable => !self.sent,
-            Told::RateLimited { .. } | Told::Malformed | Told::ServerError => false,
+            // An answer that came while the process ended went no further.
+            Told::EpochChanged => self.lost || self.fired,
+            Told::Unavailable | Told::StaleEpoch => !self.sent,
+            // Only a scenario says these.
+            Told::RateLimited { .. }
+            | Told::Malformed
+            | Told::ServerError
+            | Told::LocalFailure
+            | Told::Unauthorized
+            | Told::Forbidden
+            | Told::Refused
+            | Told::Failed
+            | Told::Altered
+            | Told::Contradiction
+            | Told::Late => false,
         };
         (!fits).then_some("got an answer that does not fit what happened upstream")
     }
@@ -152,7 +165,7 @@ impl Call {
 
 /// Whether an agent that is told this sees a failure.
 pub(super) fn is_failure(told: Told) -> bool {
-    !matches!(told, Told::Result | Told::InputRequired)
+    !matches!(told, Told::Result | Told::InputRequired | Told::Altered)
 }
 
 /// What became of an attempt.

@@ -341,7 +341,9 @@ impl Judge {
                 shortened(repeat.arguments.get()),
             ),
         };
-        self.repeats.values().map(observation).collect()
+        let mut all: Vec<Observation> = self.repeats.values().map(observation).collect();
+        all.extend(self.epochs.observations(|tool| self.tools.get(tool).map_or("", |tool| &tool.name)));
+        all
     }
 
     pub(super) fn counted_operations(&self) -> String {

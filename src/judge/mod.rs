@@ -13,11 +13,13 @@
 //! | `state.rs`, `history.rs` | records → calls, attempts, operations |
 //! | `fold.rs`, `refresh.rs` | attempts → what is true of an operation |
 //! | `neighbours.rs`, `lookalikes.rs`, `respelling.rs` | what one operation means for others |
+//! | `epochs.rs` | what the agent did when the code behind its tools changed |
 //! | `violations/`, `observations/` | one check a file, one table each |
 //! | `verdict.rs`, `score.rs`, `patches.rs` | what follows from it |
 //! | `judgement.rs`, `report_file.rs`, `markdown.rs` | how it is told |
 //! | `live.rs` | how it is told while the run goes on |
 
+mod epochs;
 mod fold;
 mod history;
 mod judgement;
@@ -42,6 +44,9 @@ mod words;
 #[cfg(test)]
 mod tests;
 
+pub use epochs::{
+    CALLED_WITH_STALE_CATALOGUE, CATALOGUE_REFRESHED, REFUSED_STALE_EPOCH, RESENT_AFTER_EPOCH_CHANGE,
+};
 pub use history::Inconsistency;
 pub use judgement::{
     Calls, Coverage, Duplicate, Judgement, KeyState, KeySummary, KeyUse, Observation, Operation,

@@ -1,5 +1,6 @@
 //! Takes records and keeps what they say.
 
+use super::epochs::Epochs;
 use super::history::{Attempt, Call, Inconsistency, Role, Stamp, index};
 use super::neighbours::{Other, Repeat, Tool, Totals};
 use super::operation::{Hold, KeySet, Operation, TooEarly};
@@ -27,6 +28,7 @@ pub struct Judge {
     /// Those of them that were repeated, unclassified.
     pub(super) repeats: BTreeMap<usize, Repeat>,
     pub(super) repeated_calls: u64,
+    pub(super) epochs: Epochs,
     pub(super) tools: Vec<Tool>,
     by_name: HashMap<String, usize>,
     connections: HashMap<ConnectionId, Connection>,
@@ -78,10 +80,10 @@ impl Judge {
         std::mem::take(&mut self.touched).into_iter().collect()
     }
 
-    /// Calls that repeated one of an unclassified tool: where it has not grown,
-    /// [`Judge::repeat_observations`] says what it said.
+    /// Rises with everything that [`Judge::repeat_observations`] says: where it has not, that says what
+    /// it said.
     pub fn repeated_calls(&self) -> u64 {
-        self.repeated_calls
+        self.repeated_calls + self.epochs.changes
     }
 
     pub(super) fn touch(&mut self, operation: usize) {
@@ -108,6 +110,20 @@ impl Judge {
             return Err(Inconsistency::NotStarted);
         }
         match &record.event {
+            Event::UpstreamStarted { connection, execution: Some(execution), .. }
+                if execution.replaces.is_some() =>
+            {
+                self.epochs.changed(*connection);
+                Ok(())
+            }
+            Event::CatalogueHint { connection, .. } => {
+                self.epochs.changed(*connection);
+                Ok(())
+            }
+            Event::CatalogueSeen { connection, .. } => {
+                self.epochs.listed(*connection);
+                Ok(())
+            }
             Event::ToolsListed { tools } => {
                 for info in tools {
                     let tool = self.tool(&info.tool);
@@ -125,7 +141,9 @@ impl Judge {
                 self.connections.entry(*connection).or_default().ended = true;
                 Ok(())
             }
-            Event::CallReceived { call, connection, rpc_id, tool, class, arguments, continuation } => {
+            Event::CallReceived {
+                call, connection, rpc_id, tool, class, arguments, continuation, ..
+            } => {
                 let arrived = Arrived {
                     connection: *connection,
                     rpc_id,
@@ -135,14 +153,14 @@ impl Judge {
                 };
                 self.received(*call, tool, *class, &arrived)
             }
-            Event::ScenarioFired { call, fault } => {
+            Event::ScenarioFired { call, fault, .. } => {
                 let known = self.known(*call, "the scenario acted on it")?;
                 known.fired = true;
                 self.fired = true;
                 self.struck |= *fault != Fault::PassThrough;
                 Ok(())
             }
-            Event::CallSent { call } => self.sent(*call),
+            Event::CallSent { call, .. } => self.sent(*call),
             Event::UpstreamAnswered { call, answer } => {
                 self.answered(*call, answer.kind, &answer.body.digest)
             }
@@ -178,6 +196,8 @@ impl Judge {
             }
             Event::Started(_)
             | Event::UpstreamStarted { .. }
+            | Event::Rebuilt { .. }
+            | Event::Approval { .. }
             | Event::UpstreamReady { .. }
             | Event::UpstreamEnded { .. }
             | Event::ClientConnected { .. }
@@ -244,6 +264,11 @@ impl Judge {
                 Role::Unclassified
             }
         };
+        let operation = match role {
+            Role::Write { operation, .. } => Some(operation),
+            Role::Read | Role::Unclassified => None,
+        };
+        self.epochs.called(arrived.connection, tool, operation);
         self.calls.push(Call::new(role, tool, arrived.connection, arrived.now));
         if let Role::Write { operation, .. } = role {
             self.note_latest(tool, operation, arrived.now);
@@ -411,6 +436,11 @@ impl Judge {
         let (connection, received) = (known.connection, known.received);
         let unseen = self.connections.get(&connection).is_some_and(|connection| connection.ended);
         self.known(call, "it was answered")?.unseen = unseen;
+        match (told, role) {
+            (Told::StaleEpoch, _) => self.epochs.refused(tool),
+            (Told::EpochChanged, Role::Write { operation, .. }) => self.epochs.interrupted(operation, tool),
+            _ => {}
+        }
         match role {
             Role::Read if told == Told::Result && !injected && !unseen => self.read_succeeded(received.seq),
             Role::Read | Role::Unclassified => {}

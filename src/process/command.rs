@@ -214,7 +214,7 @@ impl CommandLine {
     }
 
     /// The file that `program` means with this command's PATH and folder.
-    fn path_of(&self, program: &str) -> Option<PathBuf> {
+    pub(crate) fn path_of(&self, program: &str) -> Option<PathBuf> {
         if program.contains('/') {
             let path = self.folder.join(program);
             return path.is_file().then_some(path);

@@ -5,20 +5,24 @@
 //! their server anew for every call.
 
 mod audit;
+mod calls;
+mod rebuild;
 mod words;
 
 pub(super) use audit::answer as audit_answer;
 pub use audit::{Format, Question};
 
-use super::message::{CallParams, CancelParams, ToolsResult, View, batch};
-use crate::domain::{CallId, ConnectionId, Micros, RawJson, ToolClass, ToolInfo};
-use crate::scenario::{self, CallView, OnAnswer, OnCall, Scenario};
-use crate::trace::{Answer, AnswerKind, Event, Fault, LogKind, Told};
+use super::epoch::{Epochs, Rules};
+use super::message::{ToolsResult, View, batch};
+use crate::domain::{CallId, ConnectionId, Micros, Present, RawJson, ToolClass, ToolInfo};
+use crate::scenario::Scenario;
+use crate::trace::{Decision, Event, Execution, LogKind};
+use calls::{Arrived, Call, Due};
 use serde_json::value::RawValue;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::time::Duration;
 pub(super) use words::introduction;
-use words::{answer_kind, id_key, inject, introduce_modern, keep, peer, refuse, tell};
+use words::{id_key, introduce_modern, peer, refuse};
 
 /// The only version of MCP that has batches (R9).
 pub(super) const BATCH_VERSION: &str = "2025-03-26";
@@ -34,6 +38,11 @@ pub struct Settings {
     pub classify: Classify,
     /// The upstream time limit (J7).
     pub upstream_timeout: Duration,
+    /// How failures are told that are not the upstream's own.
+    pub present: Present,
+    /// What the ids begin with that go upstream with each attempt; none where messages must pass
+    /// as they are.
+    pub correlation: Option<String>,
 }
 
 /// Something that happened at one of the wires.
@@ -66,6 +75,31 @@ pub enum Input {
         command: Vec<String>,
         /// Its process id.
         pid: Option<u32>,
+        /// What was known of its code before it was started, where it is a process.
+        execution: Option<Box<Execution>>,
+    },
+    /// The upstream was rebuilt.
+    Rebuilt {
+        /// Its processes are to be replaced; otherwise they run on.
+        replaces: bool,
+        /// The files that changed.
+        paths: Vec<String>,
+    },
+    /// The process that is being replaced has ended, and everything that it wrote has come.
+    UpstreamStopped {
+        /// Whose.
+        connection: ConnectionId,
+        /// How, for people.
+        how: String,
+        /// The end of its stderr.
+        stderr: String,
+    },
+    /// A command has decided on the code of a connection.
+    Decided {
+        /// Whose.
+        connection: ConnectionId,
+        /// What.
+        decision: Decision,
     },
     /// The upstream of a connection sent a message.
     FromUpstream {
@@ -115,6 +149,39 @@ pub enum Action {
         /// The text, without a line break.
         message: String,
     },
+    /// Break the connection to a client in place of an answer: over stdio all of it, over HTTP the
+    /// answer to that request.
+    Cut {
+        /// Which client.
+        connection: ConnectionId,
+        /// The id of the request.
+        id: RawJson,
+    },
+    /// Kill the upstream of a connection.
+    Kill {
+        /// Whose.
+        connection: ConnectionId,
+    },
+    /// From now on processes are started from what was rebuilt.
+    Rebuild,
+    /// End the upstream process of a connection, and start another in its place. What is sent upstream
+    /// after this is for the new one.
+    Replace {
+        /// Whose.
+        connection: ConnectionId,
+    },
+    /// End the connection of a client, once it has got everything.
+    Close {
+        /// Which.
+        connection: ConnectionId,
+    },
+    /// Ask the command that approves code.
+    Ask {
+        /// Whose code.
+        connection: ConnectionId,
+        /// What it would be granted.
+        decision: Decision,
+    },
     /// Answer a call of a client with what the judge says by now.
     Tell {
         /// Which client.
@@ -133,12 +200,15 @@ pub struct Engine {
     scenario: Box<dyn Scenario>,
     classify: Classify,
     upstream_timeout: Duration,
+    present: Present,
+    correlation: Option<String>,
     classes: HashMap<String, ToolClass>,
     connections: HashMap<ConnectionId, Connection>,
     calls: HashMap<CallId, Call>,
-    deadlines: BTreeSet<(Micros, CallId)>,
+    deadlines: BTreeSet<(Micros, CallId, Due)>,
     last_call: u64,
     audit_tools: bool,
+    epochs: Epochs,
 }
 
 #[derive(Default)]
@@ -146,9 +216,12 @@ struct Connection {
     /// Requests that the upstream has not answered, by the id that the client gave them. A client
     /// that gives an id twice gets its answers in the order of its requests.
     pending: HashMap<String, VecDeque<Pending>>,
+    /// Calls whose answer is held back, in the order of their arrival.
+    held: Vec<CallId>,
     protocol: Option<String>,
     introduced: bool,
     upstream_gone: bool,
+    rebuild: rebuild::State,
 }
 
 struct Pending {
@@ -166,37 +239,6 @@ enum PendingKind {
     Other,
 }
 
-struct Call {
-    connection: ConnectionId,
-    id: RawJson,
-    tool: String,
-    class: ToolClass,
-    arguments: Option<RawJson>,
-    continuation: bool,
-    /// The connection speaks MCP 2026-07-28 or later: results carry a `resultType`.
-    modern: bool,
-    deadline: Micros,
-    state: CallState,
-}
-
-#[derive(Clone, Copy, PartialEq)]
-enum CallState {
-    Waiting,
-    TimedOut,
-    Cancelled,
-}
-
-impl Call {
-    fn view(&self) -> CallView<'_> {
-        CallView {
-            tool: &self.tool,
-            class: self.class,
-            arguments: self.arguments.as_ref(),
-            continuation: self.continuation,
-        }
-    }
-}
-
 impl Engine {
     /// An engine for one run.
     pub fn new(settings: Settings) -> Engine {
@@ -204,18 +246,27 @@ impl Engine {
             scenario: settings.scenario,
             classify: settings.classify,
             upstream_timeout: settings.upstream_timeout,
+            present: settings.present,
+            correlation: settings.correlation,
             classes: HashMap::new(),
             connections: HashMap::new(),
             calls: HashMap::new(),
             deadlines: BTreeSet::new(),
             last_call: 0,
             audit_tools: false,
+            epochs: Epochs::default(),
         }
     }
 
     /// Offers the two tools that read the report, where the upstream has none of that name.
     pub fn with_audit_tools(mut self) -> Engine {
         self.audit_tools = true;
+        self
+    }
+
+    /// Expects the upstream to be rebuilt.
+    pub fn with_rebuilds(mut self, rules: Rules) -> Engine {
+        self.epochs = Epochs::new(rules);
         self
     }
 
@@ -234,13 +285,16 @@ impl Engine {
 
     /// When [`Input::Tick`] is wanted next.
     pub fn next_deadline(&self) -> Option<Micros> {
-        self.deadlines.first().map(|(at, _)| *at)
+        self.deadlines.first().map(|(at, ..)| *at)
     }
 
-    /// Requests of a connection that its upstream has not answered yet and may still answer.
+    /// Requests of a connection that are not answered yet and may still be.
     pub fn open_requests(&self, connection: ConnectionId) -> usize {
         let Some(state) = self.connections.get(&connection) else { return 0 };
-        state.pending.values().flatten().filter(|pending| pending.kind != PendingKind::Endless).count()
+        let pending = state.pending.values().flatten();
+        pending.filter(|pending| pending.kind != PendingKind::Endless).count()
+            + state.held.len()
+            + state.rebuild.open_requests()
     }
 
     /// Takes one input and says what is to be done.
@@ -259,12 +313,22 @@ impl Engine {
             }
             Input::ClientDisconnected { connection } => {
                 actions.push(Action::Record(Event::ClientDisconnected { connection }));
+                self.epochs.ended(connection);
+                self.release_all(connection, &mut actions);
             }
-            Input::UpstreamStarted { connection, command, pid } => {
-                actions.push(Action::Record(Event::UpstreamStarted { connection, command, pid }));
+            Input::UpstreamStarted { connection, command, pid, execution } => {
+                self.upstream_started(connection, command, pid, execution, now, &mut actions);
+            }
+            Input::Rebuilt { replaces, paths } => self.rebuilt(replaces, paths, &mut actions),
+            Input::UpstreamStopped { connection, how, stderr } => {
+                self.upstream_stopped(connection, how, stderr, &mut actions);
+            }
+            Input::Decided { connection, decision } => {
+                self.epochs.decided(connection, &decision);
+                actions.push(Action::Record(Event::Approval { connection, decision }));
             }
             Input::FromUpstream { connection, message } => {
-                self.upstream_message(connection, message, &mut actions);
+                self.upstream_message(connection, message, now, &mut actions);
             }
             Input::UpstreamEnded { connection, how, expected, stderr } => {
                 actions.push(Action::Record(Event::UpstreamEnded { connection, how, expected, stderr }));
@@ -328,8 +392,8 @@ impl Engine {
         let gone = state.upstream_gone;
         match (view.id, view.method.as_deref()) {
             (Some(id), Some("tools/call")) => {
-                let id = RawJson::from_raw(id);
-                self.call(connection, id, &view, modern, now, actions, &message);
+                let arrived = Arrived { connection, id: RawJson::from_raw(id), modern, now };
+                self.call(arrived, &view, &message, actions);
             }
             (None, Some("tools/call")) => {
                 let text =
@@ -346,15 +410,20 @@ impl Engine {
                         state.protocol = params.protocol_version.as_deref().map(str::to_owned);
                         let client = peer(params.client_info, params.protocol_version.as_deref());
                         state.introduced = true;
+                        state.rebuild.introduction = Some(message.clone());
                         actions.push(Action::Record(Event::ClientReady { connection, client }));
                         PendingKind::Introduction
                     }
                     "server/discover" => PendingKind::Introduction,
                     "tools/list" => {
                         actions.push(Action::Record(Event::ToolsRequested { connection }));
+                        state.rebuild.list_asked(view.params);
                         PendingKind::ToolsList
                     }
-                    "subscriptions/listen" => PendingKind::Endless,
+                    "subscriptions/listen" => {
+                        state.rebuild.listens(id, &message);
+                        PendingKind::Endless
+                    }
                     _ => PendingKind::Other,
                 };
                 let id = RawJson::from_raw(id);
@@ -362,9 +431,8 @@ impl Engine {
                 actions.push(Action::ToUpstream { connection, message });
             }
             (None, Some("notifications/cancelled")) => {
-                if let Some(call) = self.cancelled_call(connection, view.params) {
-                    actions.push(Action::Record(Event::CallCancelled { call }));
-                }
+                state.rebuild.cancelled(view.params);
+                self.cancelled(connection, view.params, now, actions);
                 self.pass_on(connection, message, actions);
             }
             _ => self.pass_on(connection, message, actions),
@@ -377,125 +445,29 @@ impl Engine {
         }
     }
 
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "one message in all its parts; a struct would be made for this call only"
-    )]
-    fn call(
+    fn upstream_message(
         &mut self,
         connection: ConnectionId,
-        id: RawJson,
-        view: &View<'_>,
-        modern: bool,
+        message: String,
         now: Micros,
         actions: &mut Vec<Action>,
-        message: &str,
     ) {
-        let params = view.params.and_then(|params| serde_json::from_str::<CallParams<'_>>(params.get()).ok());
-        let Some(params) = params else {
-            refuse(connection, Some(id.raw()), -32602, "Invalid params", actions);
-            return;
-        };
-        if self.audit_tools && !self.classes.contains_key(params.name.as_ref()) {
-            match audit::question(&params.name, params.arguments) {
-                None => {}
-                Some(Ok(question)) => {
-                    actions.push(Action::Tell { connection, id, question, modern });
-                    return;
-                }
-                Some(Err(reason)) => {
-                    let result = scenario::error_result(&reason, modern);
-                    let message = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#);
-                    actions.push(Action::ToClient { connection, message });
-                    return;
-                }
-            }
-        }
-        self.last_call += 1;
-        let number = CallId(self.last_call);
-        let tool = params.name.into_owned();
-        let class = self.classes.get(&tool).copied().unwrap_or(ToolClass::Unclassified);
-        let call = Call {
-            connection,
-            id,
-            class,
-            arguments: params.arguments.map(RawJson::from_raw),
-            continuation: params.input_responses.is_some() || params.request_state.is_some(),
-            modern,
-            deadline: now + self.upstream_timeout,
-            state: CallState::Waiting,
-            tool,
-        };
-        actions.push(Action::Record(Event::CallReceived {
-            call: number,
-            connection,
-            rpc_id: call.id.clone(),
-            tool: call.tool.clone(),
-            class,
-            arguments: call.arguments.clone(),
-            continuation: call.continuation,
-        }));
-        if self.connections.get(&connection).is_none_or(|state| state.upstream_gone) {
-            tell(number, &call, Told::Unavailable, scenario::unavailable(), false, actions);
-            return;
-        }
-        match self.scenario.on_call(&call.view()) {
-            OnCall::Forward => {}
-            OnCall::ForwardFired => {
-                actions.push(Action::Record(Event::ScenarioFired { call: number, fault: Fault::PassThrough }))
-            }
-            OnCall::Answer(injection) => {
-                inject(number, &call, &injection, actions);
-                return;
-            }
-        }
-        actions.push(Action::Record(Event::CallSent { call: number }));
-        actions.push(Action::ToUpstream { connection, message: message.to_owned() });
-        if let Some(state) = self.connections.get_mut(&connection) {
-            let pending = Pending { id: call.id.clone(), kind: PendingKind::Call(number) };
-            state.pending.entry(id_key(call.id.get())).or_default().push_back(pending);
-        }
-        self.deadlines.insert((call.deadline, number));
-        self.calls.insert(number, call);
-    }
-
-    /// The call that a cancellation is for, where it still waits. A client may cancel a call that
-    /// was answered already (OpenCode does, after every call): that settles nothing.
-    fn cancelled_call(&mut self, connection: ConnectionId, params: Option<&RawValue>) -> Option<CallId> {
-        let params: CancelParams<'_> = serde_json::from_str(params?.get()).ok()?;
-        let key = id_key(params.request_id?.get());
-        let pending = &mut self.connections.get_mut(&connection)?.pending;
-        let queue = pending.get_mut(&key)?;
-        for waiting in queue.iter() {
-            let PendingKind::Call(number) = waiting.kind else { continue };
-            let Some(call) = self.calls.get_mut(&number) else { continue };
-            if call.state == CallState::Waiting {
-                call.state = CallState::Cancelled;
-                self.deadlines.remove(&(call.deadline, number));
-                return Some(number);
-            }
-        }
-        // Nobody waits for anything else that was cancelled; should it be answered, that passes.
-        if let Some(place) = queue.iter().position(|waiting| !matches!(waiting.kind, PendingKind::Call(_))) {
-            queue.remove(place);
-        }
-        if queue.is_empty() {
-            pending.remove(&key);
-        }
-        None
-    }
-
-    fn upstream_message(&mut self, connection: ConnectionId, message: String, actions: &mut Vec<Action>) {
         if let Some(parts) = batch(&message) {
             for part in parts {
-                self.one_upstream_message(connection, part.get().to_owned(), actions);
+                self.one_upstream_message(connection, part.get().to_owned(), now, actions);
             }
             return;
         }
-        self.one_upstream_message(connection, message, actions);
+        self.one_upstream_message(connection, message, now, actions);
     }
 
-    fn one_upstream_message(&mut self, connection: ConnectionId, message: String, actions: &mut Vec<Action>) {
+    fn one_upstream_message(
+        &mut self,
+        connection: ConnectionId,
+        message: String,
+        now: Micros,
+        actions: &mut Vec<Action>,
+    ) {
         let view = match View::parse(&message) {
             Ok(view) => view,
             Err(error) => {
@@ -508,8 +480,12 @@ impl Engine {
         let answered = if view.method.is_none() { view.id } else { None };
         let pending = answered.and_then(|id| self.take_pending(connection, id));
         match pending.map(|pending| pending.kind) {
-            Some(PendingKind::Call(number)) => self.answered(number, &view, message.as_str(), actions),
+            Some(PendingKind::Call(number)) if self.swallows(connection, number) => {
+                self.swallow(number, &view, actions);
+            }
+            Some(PendingKind::Call(number)) => self.answered(number, &view, &message, now, actions),
             Some(PendingKind::ToolsList) => {
+                self.page_seen(connection, &view, actions);
                 let longer = self.listed(&view, &message, actions);
                 actions.push(Action::ToClient { connection, message: longer.unwrap_or(message) });
             }
@@ -526,7 +502,15 @@ impl Engine {
                 actions.push(Action::ToClient { connection, message });
             }
             Some(PendingKind::Other | PendingKind::Endless) | None => {
-                actions.push(Action::ToClient { connection, message })
+                self.upstream_notified(connection, view.method.as_deref(), actions);
+                let is_sign = matches!(
+                    view.method.as_deref(),
+                    Some("notifications/progress" | "notifications/message")
+                );
+                actions.push(Action::ToClient { connection, message });
+                if is_sign {
+                    self.release_started(connection, actions);
+                }
             }
         }
     }
@@ -534,10 +518,12 @@ impl Engine {
     fn take_pending(&mut self, connection: ConnectionId, id: &RawValue) -> Option<Pending> {
         let state = self.connections.get_mut(&connection)?;
         let key = id_key(id.get());
-        let queue = state.pending.get_mut(&key)?;
+        // What is on its way out answers what it was asked, and nothing that is for its successor.
+        let waiting = state.rebuild.dying().unwrap_or(&mut state.pending);
+        let queue = waiting.get_mut(&key)?;
         let pending = queue.pop_front();
         if queue.is_empty() {
-            state.pending.remove(&key);
+            waiting.remove(&key);
         }
         pending
     }
@@ -553,38 +539,8 @@ impl Engine {
         (self.audit_tools && is_last).then(|| audit::listed(message, result.tools?, is_taken)).flatten()
     }
 
-    fn answered(&mut self, number: CallId, view: &View<'_>, message: &str, actions: &mut Vec<Action>) {
-        let Some(call) = self.calls.remove(&number) else { return };
-        self.deadlines.remove(&(call.deadline, number));
-        let (kind, body) = answer_kind(view);
-        actions.push(Action::Record(Event::UpstreamAnswered {
-            call: number,
-            answer: Answer { kind, body: keep(body) },
-        }));
-        let deliver = Action::ToClient { connection: call.connection, message: message.to_owned() };
-        match call.state {
-            // The agent has been told of a timeout; a second answer to one id would confuse it.
-            CallState::TimedOut => {}
-            // The client is free to ignore it, as it would without a proxy.
-            CallState::Cancelled => actions.push(deliver),
-            CallState::Waiting => match self.scenario.on_answer(&call.view(), kind) {
-                OnAnswer::Deliver => {
-                    let told = match kind {
-                        AnswerKind::Result => Told::Result,
-                        AnswerKind::ErrorResult => Told::ErrorResult,
-                        AnswerKind::ProtocolError => Told::ProtocolError,
-                        AnswerKind::InputRequired => Told::InputRequired,
-                    };
-                    let event = Event::CallAnswered { call: number, told, injected: false, body: None };
-                    actions.push(Action::Record(event));
-                    actions.push(deliver);
-                }
-                OnAnswer::Replace(injection) => inject(number, &call, &injection, actions),
-            },
-        }
-    }
-
     fn upstream_ended(&mut self, connection: ConnectionId, actions: &mut Vec<Action>) {
+        self.replacement_failed(connection, actions);
         let Some(state) = self.connections.get_mut(&connection) else { return };
         if state.upstream_gone {
             return;
@@ -604,25 +560,7 @@ impl Engine {
             refuse(connection, Some(pending.id.raw()), -32000, reason, actions);
             return;
         };
-        let Some(call) = self.calls.remove(&number) else { return };
-        self.deadlines.remove(&(call.deadline, number));
-        actions.push(Action::Record(Event::UpstreamLost { call: number }));
-        if call.state == CallState::Waiting {
-            tell(number, &call, Told::ConnectionLost, scenario::connection_lost(), false, actions);
-        }
-    }
-
-    fn tick(&mut self, now: Micros, actions: &mut Vec<Action>) {
-        while let Some(&(at, number)) = self.deadlines.first() {
-            if at > now {
-                break;
-            }
-            self.deadlines.pop_first();
-            let Some(call) = self.calls.get_mut(&number) else { continue };
-            call.state = CallState::TimedOut;
-            actions.push(Action::Record(Event::UpstreamTimedOut { call: number }));
-            tell(number, call, Told::Timeout, scenario::timeout(), false, actions);
-        }
+        self.lost_call(number, actions);
     }
 }
 

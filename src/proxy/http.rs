@@ -10,8 +10,9 @@ mod mail;
 use super::engine::Input;
 use super::hub::{Carried, Hub, Refusal};
 use super::message::{self, View};
-use super::session::{UpstreamSource, start_upstream, wait_for_answers};
+use super::session::wait_for_answers;
 use super::splice::named;
+use super::supervise::{UpstreamSource, start_upstream};
 use crate::domain::{RawJson, hex};
 use axum::Router;
 use axum::body::Body;
@@ -225,6 +226,7 @@ async fn exchange(
             return with_refusal(json(status, text), refusal.as_deref());
         }
         Ok(None) => return plain(StatusCode::SERVICE_UNAVAILABLE, "the server has ended"),
+        Ok(Some(Delivery::Cut)) => return broken(accepted),
         Ok(Some(first)) => Some(first),
         Err(_) => None,
     };
@@ -235,11 +237,31 @@ async fn exchange(
         _ => ":\n\n".to_owned(),
     };
     let first = first.and_then(Delivery::text).map(|text| ids.event(&text));
-    let rest = UnboundedReceiverStream::new(answers).filter_map(Delivery::text).map(move |text| {
+    let rest = UnboundedReceiverStream::new(answers).filter_map(move |delivery| {
         let _ = &guard;
-        ids.event(&text)
+        match delivery {
+            Delivery::Cut => Some(Err(Broken)),
+            other => other.text().map(|text| Ok(ids.event(&text))),
+        }
     });
-    events(tokio_stream::iter([Some(primer), first].into_iter().flatten()).chain(rest))
+    events(tokio_stream::iter([Some(primer), first].into_iter().flatten().map(Ok)).chain(rest))
+}
+
+/// The stream of an answer that breaks off.
+#[derive(Debug, thiserror::Error)]
+#[error("the connection broke")]
+struct Broken;
+
+/// An answer that begins and breaks off.
+fn broken(accepted: Accepted) -> Response {
+    let (kind, begin) =
+        if accepted.events { ("text/event-stream", ":\n\n") } else { ("application/json", "{") };
+    let parts = tokio_stream::iter([Ok(begin), Err(Broken)]).then(|part| async {
+        // What was begun is on its way before it breaks.
+        tokio::task::yield_now().await;
+        part
+    });
+    ([(header::CONTENT_TYPE, kind)], Body::from_stream(parts)).into_response()
 }
 
 /// Numbers the events of one stream, so that a client can come back for the rest of it.
@@ -311,18 +333,18 @@ async fn batch(server: &Arc<Server>, client: &Arc<Client>, headers: &HeaderMap, 
     let mut ids = EventIds { number: None, last: 0 };
     events(UnboundedReceiverStream::new(receiver).map(move |text: String| {
         let _ = &guards;
-        ids.event(&text)
+        Ok(ids.event(&text))
     }))
 }
 
 /// Events, with a sign of life in long silences.
 fn events<S>(events: S) -> Response
 where
-    S: tokio_stream::Stream<Item = String> + Send + 'static,
+    S: tokio_stream::Stream<Item = Result<String, Broken>> + Send + 'static,
 {
     let lines = events
         .timeout_repeating(tokio::time::interval(QUIET))
-        .map(|event| Ok::<_, std::convert::Infallible>(event.unwrap_or_else(|_| ":\n\n".to_owned())));
+        .map(|event| event.unwrap_or_else(|_| Ok(":\n\n".to_owned())));
     let headers = [
         (header::CONTENT_TYPE, "text/event-stream"),
         (header::CACHE_CONTROL, "no-cache"),
@@ -348,10 +370,10 @@ fn get(server: &Arc<Server>, headers: &HeaderMap) -> Response {
         };
         let mut ids = EventIds { number: Some(number), last: after };
         let rest = UnboundedReceiverStream::new(rest).filter_map(Delivery::text);
-        return events(rest.map(move |text| ids.event(&text)));
+        return events(rest.map(move |text| Ok(ids.event(&text))));
     }
     let mut ids = EventIds { number: None, last: 0 };
-    events(UnboundedReceiverStream::new(client.listen()).map(move |text| ids.event(&text)))
+    events(UnboundedReceiverStream::new(client.listen()).map(move |text| Ok(ids.event(&text))))
 }
 
 /// The stream that a client comes back for, and how many of its events it has.
@@ -368,7 +390,7 @@ fn delete(server: &Arc<Server>, headers: &HeaderMap) -> Response {
         return missing_session(Some(""), None);
     };
     client.closing.cancel();
-    lock(&server.sessions).retain(|_, other| !Arc::ptr_eq(other, &client));
+    server.forget(&client);
     StatusCode::OK.into_response()
 }
 
@@ -400,12 +422,21 @@ impl Server {
         Arc::clone(stateless.get_or_insert_with(|| self.open(true)))
     }
 
+    fn forget(&self, client: &Arc<Client>) {
+        lock(&self.sessions).retain(|_, other| !Arc::ptr_eq(other, client));
+        let mut stateless = lock(&self.stateless);
+        if stateless.as_ref().is_some_and(|other| Arc::ptr_eq(other, client)) {
+            *stateless = None;
+        }
+    }
+
     /// A new client with its upstream, and the task that hands out its messages.
     fn open(self: &Arc<Server>, shared: bool) -> Arc<Client> {
         let (connection, mut messages) = self.hub.connect("http");
         let client = Arc::new(Client::new(connection, self.ending.child_token(), shared));
         let upstream = start_upstream(&self.hub, &self.upstream, connection, &self.ending);
         let (hub, handed) = (Arc::clone(&self.hub), Arc::clone(&client));
+        let server = Arc::clone(self);
         self.tasks.spawn(async move {
             let ended = async {
                 handed.closing.cancelled().await;
@@ -419,6 +450,9 @@ impl Server {
                 while let Some(message) = messages.recv().await {
                     handed.deliver(message);
                 }
+                // The connection was ended from this side: who comes again introduces itself anew.
+                server.forget(&handed);
+                handed.closing.cancel();
             };
             tokio::join!(ended, delivering);
             handed.close();

@@ -2,13 +2,15 @@
 //! into the trace, and messages go out in the order in which the engine gave them.
 
 use super::engine::{Action, Engine, Input, Question, audit_answer};
-use crate::domain::{ConnectionId, Micros, ToolInfo};
-use crate::trace::{Encoder, Event, Record};
+use super::supervise::Queue;
+use crate::domain::{ConnectionId, Micros, RawJson, ToolInfo};
+use crate::trace::{Decision, Encoder, Event, Record};
 use axum::http::HeaderMap;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 use tokio::sync::{Notify, mpsc};
+use tokio_util::sync::CancellationToken;
 
 /// Where records go as they are made. Called in the order of the trace, before the message that a
 /// record announces leaves.
@@ -36,6 +38,23 @@ pub trait Sink: Send {
 pub(super) struct Outgoing {
     pub message: String,
     pub carried: Carried,
+    /// In place of a message: the answer to the request with this id breaks off, and over stdio
+    /// the whole connection with it.
+    pub cut: Option<RawJson>,
+}
+
+impl Outgoing {
+    fn new(message: String, carried: Carried) -> Outgoing {
+        Outgoing { message, carried, cut: None }
+    }
+}
+
+/// A question to the command that approves code.
+#[derive(Debug)]
+pub(super) struct Asked {
+    pub connection: ConnectionId,
+    /// What it would be granted.
+    pub decision: Decision,
 }
 
 /// What HTTP says beside a message. It goes along with every message that the engine passes on
@@ -87,6 +106,14 @@ struct State {
     sink: Box<dyn Sink>,
     clients: HashMap<ConnectionId, mpsc::UnboundedSender<Outgoing>>,
     upstreams: HashMap<ConnectionId, mpsc::UnboundedSender<Outgoing>>,
+    /// Gives a connection the queue for the process that takes the place of another.
+    replacers: HashMap<ConnectionId, mpsc::UnboundedSender<Queue>>,
+    rebuilds: u64,
+    asks: Option<mpsc::UnboundedSender<Asked>>,
+    /// Kills the upstream of a connection.
+    kills: HashMap<ConnectionId, CancellationToken>,
+    /// Connections that were broken; what their clients began goes on.
+    cut: HashSet<ConnectionId>,
     last_connection: u32,
     failure: Option<std::io::Error>,
     closed: bool,
@@ -103,6 +130,11 @@ impl Hub {
             sink,
             clients: HashMap::new(),
             upstreams: HashMap::new(),
+            replacers: HashMap::new(),
+            rebuilds: 0,
+            asks: None,
+            kills: HashMap::new(),
+            cut: HashSet::new(),
             last_connection: 0,
             failure: None,
             closed: false,
@@ -143,11 +175,45 @@ impl Hub {
         (connection, receiver)
     }
 
-    /// Where the messages for the upstream of a connection come out.
-    pub(super) fn attach_upstream(&self, connection: ConnectionId) -> mpsc::UnboundedReceiver<Outgoing> {
+    /// Where the messages for the upstream of a connection come out, and those for the processes that
+    /// take its place.
+    pub(super) fn attach_upstream(
+        &self,
+        connection: ConnectionId,
+    ) -> (Queue, mpsc::UnboundedReceiver<Queue>) {
         let (sender, receiver) = mpsc::unbounded_channel();
-        self.lock().upstreams.insert(connection, sender);
+        let (replacer, replacements) = mpsc::unbounded_channel();
+        let mut state = self.lock();
+        state.upstreams.insert(connection, sender);
+        state.replacers.insert(connection, replacer);
+        (receiver, replacements)
+    }
+
+    /// How often the upstream was rebuilt.
+    pub(super) fn rebuilds(&self) -> u64 {
+        self.lock().rebuilds
+    }
+
+    /// How the client of a connection introduced itself.
+    pub(super) fn introduction_of(&self, connection: ConnectionId) -> Option<String> {
+        self.lock().engine.introduction_of(connection)
+    }
+
+    /// Where the questions come out that a command is to answer. Without a taker nobody answers.
+    pub(super) fn questions(&self) -> mpsc::UnboundedReceiver<Asked> {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        self.lock().asks = Some(sender);
         receiver
+    }
+
+    /// Told when the upstream of a connection is to be killed.
+    pub(super) fn kill_of(&self, connection: ConnectionId) -> CancellationToken {
+        self.lock().kills.entry(connection).or_default().clone()
+    }
+
+    /// Whether the connection was broken, so that its client is gone while its calls go on.
+    pub(super) fn is_cut(&self, connection: ConnectionId) -> bool {
+        self.lock().cut.contains(&connection)
     }
 
     /// Ends the queue to a client: its writer sees the end once it has written everything.
@@ -157,7 +223,9 @@ impl Hub {
 
     /// Ends the queue to an upstream: its writer closes the upstream's stdin.
     pub(super) fn detach_upstream(&self, connection: ConnectionId) {
-        self.lock().upstreams.remove(&connection);
+        let mut state = self.lock();
+        state.upstreams.remove(&connection);
+        state.replacers.remove(&connection);
     }
 
     /// Whether [`Hub::detach_upstream`] was called: the upstream is meant to end.
@@ -200,7 +268,7 @@ impl Hub {
         let carried = Carried { stream: Some(stream), ..Carried::default() };
         let state = self.lock();
         let client = state.clients.get(&connection);
-        let _ = client.map(|client| client.send(Outgoing { message: String::new(), carried }));
+        let _ = client.map(|client| client.send(Outgoing::new(String::new(), carried)));
     }
 
     /// Makes tools known before a client comes.
@@ -236,6 +304,7 @@ impl Hub {
         let mut state = self.lock();
         state.clients.clear();
         state.upstreams.clear();
+        state.replacers.clear();
         // After a failure records are missing; what was written before it stands.
         if !state.closed && state.failure.is_none() {
             let closing = state.encoder.close(now).map_err(std::io::Error::other);
@@ -284,17 +353,37 @@ impl State {
             // A receiver that is gone belongs to a connection that has ended.
             match message {
                 Action::ToClient { connection, message } => {
-                    self.send_to_client(connection, Outgoing { message, carried: carried.clone() });
+                    self.send_to_client(connection, Outgoing::new(message, carried.clone()));
                 }
+                Action::Cut { connection, id } => {
+                    self.cut.insert(connection);
+                    let cut = Outgoing { cut: Some(id), ..Outgoing::new(String::new(), carried.clone()) };
+                    self.send_to_client(connection, cut);
+                }
+                Action::Rebuild => self.rebuilds += 1,
+                Action::Replace { connection } => {
+                    let (sender, queue) = mpsc::unbounded_channel();
+                    // The old queue ends with its sender, which must not be seen before there is another.
+                    let _ = self.replacers.get(&connection).map(|replacer| replacer.send(queue));
+                    self.upstreams.insert(connection, sender);
+                    self.kills.remove(&connection);
+                }
+                Action::Close { connection } => {
+                    self.clients.remove(&connection);
+                }
+                Action::Ask { connection, decision } => {
+                    let _ = self.asks.as_ref().map(|asks| asks.send(Asked { connection, decision }));
+                }
+                Action::Kill { connection } => self.kills.entry(connection).or_default().cancel(),
                 Action::ToUpstream { connection, message } => {
                     let _ = self
                         .upstreams
                         .get(&connection)
-                        .map(|upstream| upstream.send(Outgoing { message, carried: carried.clone() }));
+                        .map(|upstream| upstream.send(Outgoing::new(message, carried.clone())));
                 }
                 Action::Tell { connection, id, question, modern } => {
                     let message = audit_answer(&id, &self.sink.tell(question), modern);
-                    self.send_to_client(connection, Outgoing { message, carried: carried.clone() });
+                    self.send_to_client(connection, Outgoing::new(message, carried.clone()));
                 }
                 Action::Record(_) => {}
             }

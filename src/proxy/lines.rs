@@ -45,12 +45,15 @@ pub(super) async fn next<R: AsyncBufRead + Unpin>(reader: &mut R) -> Line {
     }
 }
 
-/// Writes every message of a queue as a line, until the queue ends or the other side does.
+/// Writes every message of a queue as a line, until the queue or the connection ends.
 pub(super) async fn write_all<W: AsyncWrite + Unpin>(
     mut writer: W,
     queue: &mut mpsc::UnboundedReceiver<Outgoing>,
 ) -> std::io::Result<()> {
-    while let Some(Outgoing { message, .. }) = queue.recv().await {
+    while let Some(Outgoing { message, cut, .. }) = queue.recv().await {
+        if cut.is_some() {
+            break;
+        }
         // A JSON text from HTTP may hold line breaks, which are white space there.
         let mut line =
             if message.contains(['\n', '\r']) { message.replace(['\n', '\r'], " ") } else { message };

@@ -2,7 +2,7 @@
 
 use super::http::{Serving, serve};
 use super::hub::Hub;
-use super::session::UpstreamSource;
+use super::supervise::UpstreamSource;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio::net::TcpListener;

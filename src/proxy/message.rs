@@ -84,6 +84,13 @@ pub(super) struct CallResult<'a> {
     pub result_type: Option<&'a RawValue>,
 }
 
+/// The parameters of `tools/list`.
+#[derive(Debug, Deserialize)]
+pub(super) struct ListParams<'a> {
+    #[serde(borrow, default, deserialize_with = "present")]
+    pub cursor: Option<&'a RawValue>,
+}
+
 /// The result of `tools/list`.
 #[derive(Debug, Deserialize)]
 pub(super) struct ToolsResult<'a> {
@@ -105,7 +112,9 @@ pub(super) fn batch(text: &str) -> Option<Vec<&RawValue>> {
 }
 
 /// `null` is a value here, and not the same as an absent member.
-fn present<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'a RawValue>, D::Error> {
+pub(super) fn present<'de: 'a, 'a, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<&'a RawValue>, D::Error> {
     <&RawValue>::deserialize(deserializer).map(Some)
 }
 

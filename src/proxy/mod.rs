@@ -3,17 +3,23 @@
 pub mod connect;
 pub mod demo;
 pub mod engine;
+pub mod epoch;
 mod http;
 mod hub;
+mod identity;
 mod lines;
 mod listen;
 mod message;
+mod rebuilds;
 pub mod rehearsal;
 mod remote;
 mod report_sink;
 mod session;
 mod splice;
 pub mod standalone;
+mod supervise;
+mod watch;
 
 pub use hub::{Hub, Sink};
+pub use rebuilds::Rebuilds;
 pub use session::{Front, Session, SessionError};

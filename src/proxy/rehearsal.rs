@@ -6,7 +6,7 @@ pub mod demo;
 
 use super::engine::{Action, Engine, Input, Settings};
 use crate::domain::classify::Classifier;
-use crate::domain::{ConnectionId, Micros, RawJson};
+use crate::domain::{ConnectionId, Micros, Present, RawJson};
 use crate::judge::live::LiveReport;
 use crate::judge::report_file::ReportFile;
 use crate::scenario::{self, Parameters};
@@ -67,6 +67,8 @@ impl Rehearsal {
             // The tools are made known as they are called.
             classify: Box::new(|_| None),
             upstream_timeout: UPSTREAM_TIMEOUT,
+            present: Present::Plain,
+            correlation: None,
         });
         let millis = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
         let mut rehearsal = Rehearsal {
@@ -180,7 +182,8 @@ impl Rehearsal {
                 }
                 Action::ToClient { message, .. } => happened.answer = Some(message),
                 Action::ToUpstream { .. } => happened.sent = true,
-                Action::Tell { .. } => {}
+                // There is no process here that could be broken, replaced or asked about.
+                _ => {}
             }
         }
         happened

@@ -7,7 +7,7 @@ use super::engine::{Input, introduction};
 use super::hub::{Carried, Hub, Outgoing, Refusal, Stream};
 use super::message::{self, CallParams, ToolsResult, View};
 use super::session::wait_for_answers;
-use super::splice::{key, named, with_id};
+use super::splice::{correlation, key, named, with_correlation, with_id};
 use crate::domain::{ConnectionId, RawJson};
 use crate::trace::{Event, LogKind};
 use crate::upstream::remote::mirror::{self, Mirrored};
@@ -41,7 +41,12 @@ pub(super) async fn relay(
     mut queue: mpsc::UnboundedReceiver<Outgoing>,
     ending: CancellationToken,
 ) {
-    hub.input(Input::UpstreamStarted { connection, command: vec![remote.address()], pid: None });
+    hub.input(Input::UpstreamStarted {
+        connection,
+        command: vec![remote.address()],
+        pid: None,
+        execution: None,
+    });
     let link = Arc::new(Link {
         hub: Arc::clone(&hub),
         remote,
@@ -50,6 +55,7 @@ pub(super) async fn relay(
         tasks: TaskTracker::new(),
         state: Mutex::default(),
     });
+    let kill = hub.kill_of(connection);
     let sending = async {
         while let Some(outgoing) = queue.recv().await {
             link.send(outgoing).await;
@@ -57,6 +63,7 @@ pub(super) async fn relay(
     };
     tokio::select! {
         () = sending => {}
+        () = kill.cancelled() => {}
         () = async { ending.cancelled().await; wait_for_answers(&hub, connection).await } => {}
     }
     link.closing.cancel();
@@ -125,7 +132,7 @@ impl Link {
     }
 
     async fn send(self: &Arc<Link>, outgoing: Outgoing) {
-        let Outgoing { message, carried } = outgoing;
+        let Outgoing { message, carried, .. } = outgoing;
         if carried.headers.is_some() {
             self.state().client.clone_from(&carried.headers);
         }
@@ -151,7 +158,13 @@ impl Link {
             restored: carried.original.is_some(),
         };
         let first = request.method == "initialize";
-        let text = carried.original.map_or(message, |original| original.as_ref().to_owned());
+        let text = match carried.original {
+            // The client's own text, with what was added to the one that was renumbered.
+            Some(original) => correlation(&message)
+                .and_then(|id| with_correlation(&original, &id))
+                .unwrap_or_else(|| original.as_ref().to_owned()),
+            None => message,
+        };
         let running = Arc::clone(self).request(request, text, headers);
         if first {
             running.await;

@@ -5,20 +5,23 @@ use super::engine::Input;
 use super::http::{Serving, serve};
 use super::hub::Hub;
 use super::lines::{self, Line};
+use super::supervise::{UpstreamSource, start_upstream};
 use crate::domain::ConnectionId;
 use crate::trace::{Event, LogKind};
-use crate::upstream::{Ended, Launch, LaunchError, Running, Target, launch, stderr_part};
+use crate::upstream::{Ended, LaunchError, Source, stderr_part};
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, BufReader};
 use tokio::net::TcpListener;
-use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 /// How long open calls may still be answered once a client is gone (R8).
 const OPEN_CALL_GRACE: Duration = Duration::from_secs(2);
+
+/// How long what a client began may go on once its connection was broken on purpose.
+const BROKEN_GRACE: Duration = Duration::from_secs(60);
 
 /// How the agent reaches the proxy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,12 +49,12 @@ impl Session {
     /// Where the upstream cannot be started, or no port is to be had.
     pub async fn start(
         hub: Hub,
-        upstream: impl Into<Target>,
+        upstream: impl Into<Source>,
         front: Front,
         token: String,
     ) -> Result<Session, SessionError> {
         let hub = Arc::new(hub);
-        let upstream = Arc::new(UpstreamSource::new(upstream.into())?);
+        let upstream = Arc::new(UpstreamSource::new(upstream.into()).await?);
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.map_err(SessionError::Listen)?;
         let local = listener.local_addr().map_err(SessionError::Listen)?;
         let session = Session {
@@ -195,6 +198,12 @@ pub(super) async fn serve_lines<R, W>(
         }
     }
     hub.input(Input::ClientDisconnected { connection });
+    if hub.is_cut(connection) {
+        tokio::select! {
+            _ = tokio::time::timeout(BROKEN_GRACE, all_answered(&hub, connection)) => {}
+            () = ending.cancelled() => {}
+        }
+    }
     wait_for_answers(&hub, connection).await;
     hub.detach_upstream(connection);
     upstream.await.unwrap_or(());
@@ -204,23 +213,24 @@ pub(super) async fn serve_lines<R, W>(
     }
 }
 
-fn not_text(hub: &Hub, kind: LogKind, who: &str, head: &str) {
+pub(super) fn not_text(hub: &Hub, kind: LogKind, who: &str, head: &str) {
     let text = format!("{who} sent a line that is not UTF-8, which was dropped: {head}");
     hub.record(Event::Log { kind, text });
 }
 
 /// Gives the open requests of a connection the time that R8 allows.
 pub(super) async fn wait_for_answers(hub: &Hub, connection: ConnectionId) {
-    let all_answered = async {
-        loop {
-            let answered = hub.answered.notified();
-            if hub.open_requests(connection) == 0 {
-                return;
-            }
-            answered.await;
+    let _ = tokio::time::timeout(OPEN_CALL_GRACE, all_answered(hub, connection)).await;
+}
+
+async fn all_answered(hub: &Hub, connection: ConnectionId) {
+    loop {
+        let answered = hub.answered.notified();
+        if hub.open_requests(connection) == 0 {
+            return;
         }
-    };
-    let _ = tokio::time::timeout(OPEN_CALL_GRACE, all_answered).await;
+        answered.await;
+    }
 }
 
 /// Wakes the engine at its deadlines.
@@ -237,144 +247,6 @@ pub(super) async fn deadlines(hub: Arc<Hub>, ending: CancellationToken) {
             () = due => hub.input(Input::Tick),
             () = changed => {}
             () = ending.cancelled() => return,
-        }
-    }
-}
-
-/// Starts the upstream of a connection and the tasks around it; the handle resolves when it ended.
-pub(super) fn start_upstream(
-    hub: &Arc<Hub>,
-    source: &Arc<UpstreamSource>,
-    connection: ConnectionId,
-    ending: &CancellationToken,
-) -> tokio::task::JoinHandle<()> {
-    let mut queue = hub.attach_upstream(connection);
-    let hub = Arc::clone(hub);
-    let ending = ending.clone();
-    let source = Arc::clone(source);
-    tokio::spawn(async move {
-        let launch = match &source.target {
-            Target::Url(remote) => {
-                return super::remote::relay(hub, remote.clone(), connection, queue, ending).await;
-            }
-            Target::Command(launch) => launch,
-        };
-        let mut running = match source.take(launch).await {
-            Ok(running) => running,
-            Err(error) => {
-                let (how, stderr) = (error.to_string(), String::new());
-                hub.input(Input::UpstreamEnded { connection, how, expected: false, stderr });
-                return;
-            }
-        };
-        let command = launch.command.argv.clone();
-        hub.input(Input::UpstreamStarted { connection, command, pid: running.pid() });
-        let (Some(stdin), Some(stdout)) = (running.take_stdin(), running.take_stdout()) else { return };
-        // Writing ends when the queue does, which closes the upstream's stdin.
-        let writing = tokio::spawn(async move { lines::write_all(stdin, &mut queue).await });
-        let reading = tokio::spawn(read_upstream(Arc::clone(&hub), connection, stdout));
-        let mut writing = std::pin::pin!(writing);
-        let mut reading = std::pin::pin!(reading);
-        let expected = tokio::select! {
-            () = running.wait() => false,
-            result = &mut writing => match result {
-                // The queue ended: we are the ones who end it.
-                Ok(Ok(())) => true,
-                _ => {
-                    running.wait().await;
-                    false
-                }
-            },
-            () = async { ending.cancelled().await; wait_for_answers(&hub, connection).await } => true,
-        };
-        // It may see the end of its stdin, and end, before we see that we have closed it.
-        let expected = expected || ending.is_cancelled() || hub.is_detached(connection);
-        writing.abort();
-        let Ended { how, stderr } = running.end().await;
-        // What it wrote before its end still counts.
-        if tokio::time::timeout(Duration::from_millis(500), &mut reading).await.is_err() {
-            reading.abort();
-        }
-        hub.input(Input::UpstreamEnded { connection, how, expected, stderr });
-    })
-}
-
-async fn read_upstream<R: AsyncRead + Unpin>(hub: Arc<Hub>, connection: ConnectionId, stdout: R) {
-    let mut reader = BufReader::with_capacity(64 * 1024, stdout);
-    loop {
-        match lines::next(&mut reader).await {
-            Line::Message(message) => hub.input(Input::FromUpstream { connection, message }),
-            Line::NotText(head) => not_text(&hub, LogKind::Upstream, "the upstream", &head),
-            Line::End => return,
-        }
-    }
-}
-
-/// Starts upstream processes: the first at once, one more for every further connection.
-pub(super) struct UpstreamSource {
-    target: Target,
-    /// Asks for the first process; gone once somebody asked.
-    first: Mutex<Option<oneshot::Sender<oneshot::Sender<Running>>>>,
-    /// Says that the first process ended while nobody had asked for it.
-    first_ended: Mutex<Option<oneshot::Receiver<Ended>>>,
-}
-
-impl UpstreamSource {
-    pub(super) fn new(target: Target) -> Result<UpstreamSource, LaunchError> {
-        let Target::Command(command) = &target else {
-            return Ok(UpstreamSource { target, first: Mutex::default(), first_ended: Mutex::default() });
-        };
-        let mut running = launch(command)?;
-        let (asking, asked) = oneshot::channel::<oneshot::Sender<Running>>();
-        let (ending, ended) = oneshot::channel();
-        tokio::spawn(async move {
-            tokio::select! {
-                asker = asked => if let Ok(asker) = asker {
-                    let _ = asker.send(running);
-                },
-                () = running.wait() => {
-                    let _ = ending.send(running.end().await);
-                }
-            }
-        });
-        let (first, first_ended) = (Mutex::new(Some(asking)), Mutex::new(Some(ended)));
-        Ok(UpstreamSource { target, first, first_ended })
-    }
-
-    /// It speaks Streamable HTTP.
-    pub(super) fn is_remote(&self) -> bool {
-        matches!(self.target, Target::Url(_))
-    }
-
-    async fn take_first(&self) -> Option<Running> {
-        let asking = self.first.lock().unwrap_or_else(PoisonError::into_inner).take()?;
-        let (sender, receiver) = oneshot::channel();
-        asking.send(sender).ok()?;
-        receiver.await.ok()
-    }
-
-    async fn take(&self, command: &Launch) -> Result<Running, LaunchError> {
-        match self.take_first().await {
-            Some(running) => Ok(running),
-            None => launch(command),
-        }
-    }
-
-    /// Resolves when the first process ends while it is still unused.
-    async fn first_ended(&self) -> Ended {
-        let ended = self.first_ended.lock().unwrap_or_else(PoisonError::into_inner).take();
-        match ended {
-            Some(ended) => match ended.await {
-                Ok(ended) => ended,
-                Err(_) => std::future::pending().await,
-            },
-            None => std::future::pending().await,
-        }
-    }
-
-    pub(super) async fn end_unused(&self) {
-        if let Some(running) = self.take_first().await {
-            running.end().await;
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Replacing one value in a message, and leaving every other byte as it arrived.
 
-use super::message::View;
+use super::message::{View, present};
+use crate::domain::RawJson;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -25,6 +26,64 @@ pub(super) fn replaced(message: &str, old: &RawValue, new: &str) -> Option<Strin
     text.push_str(new);
     text.push_str(message.get(start + old.len()..)?);
     Some(text)
+}
+
+/// Where a correlation id stands in a message's `_meta`.
+const CORRELATION: &str = "correlation-id";
+
+/// The text of a call with an id in its `_meta`, beside what is there. None where its parameters
+/// are no object, or it has such an id already.
+pub(super) fn with_correlation(message: &str, id: &str) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Params<'a> {
+        #[serde(borrow, default, rename = "_meta", deserialize_with = "present")]
+        meta: Option<&'a RawValue>,
+    }
+    #[derive(Deserialize)]
+    struct Meta<'a> {
+        #[serde(borrow, default, rename = "correlation-id", deserialize_with = "present")]
+        correlation: Option<&'a RawValue>,
+    }
+    let view = View::parse(message).ok()?;
+    let raw = view.params?;
+    let params: Params<'_> = serde_json::from_str(raw.get()).ok()?;
+    let member = format!("\"{CORRELATION}\":{}", RawJson::string(id));
+    match params.meta {
+        Some(meta) => {
+            let known: Meta<'_> = serde_json::from_str(meta.get()).ok()?;
+            if known.correlation.is_some() {
+                return None;
+            }
+            replaced(message, meta, &with_member(meta.get(), &member)?)
+        }
+        None => {
+            let params = with_member(raw.get(), &format!("\"_meta\":{{{member}}}"))?;
+            replaced(message, raw, &params)
+        }
+    }
+}
+
+/// The correlation id that a message carries.
+pub(super) fn correlation(message: &str) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Params {
+        #[serde(default, rename = "_meta")]
+        meta: Option<Meta>,
+    }
+    #[derive(Deserialize)]
+    struct Meta {
+        #[serde(default, rename = "correlation-id")]
+        correlation: Option<String>,
+    }
+    let view = View::parse(message).ok()?;
+    serde_json::from_str::<Params>(view.params?.get()).ok()?.meta?.correlation
+}
+
+/// An object's text with a member before all others.
+fn with_member(object: &str, member: &str) -> Option<String> {
+    let rest = object.strip_prefix('{')?;
+    let comma = if rest.trim_start().starts_with('}') { "" } else { "," };
+    Some(format!("{{{member}{comma}{rest}"))
 }
 
 /// The members of parameters and results that name a request.
@@ -93,6 +152,29 @@ mod tests {
             r#"{"params": {"id": 1, "n": 1e400}, "id" : 7, "jsonrpc":"2.0"}"#
         );
         assert_eq!(with_id(r#"{"method":"ping"}"#, "7"), None);
+    }
+
+    #[test]
+    fn an_id_goes_along_and_nothing_else_changes() {
+        let with = |message: &str| with_correlation(message, "r-1");
+        assert_eq!(
+            with(r#"{"id":1,"params": {"name":"a", "n": 1e400}}"#).unwrap(),
+            r#"{"id":1,"params": {"_meta":{"correlation-id":"r-1"},"name":"a", "n": 1e400}}"#
+        );
+        assert_eq!(
+            with(r#"{"params":{"_meta": {"progressToken":1.0},"n":[]}}"#).unwrap(),
+            r#"{"params":{"_meta": {"correlation-id":"r-1","progressToken":1.0},"n":[]}}"#
+        );
+        assert_eq!(with(r#"{"params":{}}"#).unwrap(), r#"{"params":{"_meta":{"correlation-id":"r-1"}}}"#);
+        for left_alone in [
+            r#"{"id":1}"#,
+            r#"{"params":[]}"#,
+            r#"{"params":{"_meta":null}}"#,
+            r#"{"params":{"_meta":{"correlation-id":"mine"}}}"#,
+        ] {
+            assert_eq!(with(left_alone).filter(|text| text != left_alone), None, "{left_alone}");
+        }
+        assert_eq!(correlation(r#"{"params":{"_meta":{"correlation-id":"r-1"}}}"#).as_deref(), Some("r-1"));
     }
 
     #[test]

@@ -3,15 +3,17 @@
 use super::engine::{Engine, Format, Question, Settings};
 use super::hub::{Hub, Sink};
 use super::listen;
+use super::rebuilds::{self, Rebuilds, Status};
 use super::report_sink::{ReportFile, ReportSink};
-use super::session::{UpstreamSource, deadlines, serve_lines};
+use super::session::{deadlines, serve_lines};
+use super::supervise::UpstreamSource;
 use crate::domain::classify::{Classifier, warning};
-use crate::domain::{RawJson, ToolInfo};
+use crate::domain::{Present, RawJson, ToolInfo, hex};
 use crate::judge::markdown;
 use crate::judge::report_file::ReportFile as Content;
 use crate::scenario::{self, Parameters};
 use crate::trace::{Event, Record, Started, TRACE_VERSION};
-use crate::upstream::{LaunchError, ProbeError, Target, list_tools};
+use crate::upstream::{LaunchError, ProbeError, Source, Target, list_tools};
 use std::fs::File;
 use std::io::Write;
 use std::net::SocketAddr;
@@ -48,6 +50,8 @@ pub struct Config {
     pub scenario: String,
     /// What it is told.
     pub parameters: Parameters,
+    /// How failures are told that are not the upstream's own.
+    pub present: Present,
     /// Replaces the default write patterns (C2).
     pub write_tools: Option<Vec<String>>,
     /// Further reads (C2).
@@ -64,6 +68,10 @@ pub struct Config {
     pub report_file: Option<PathBuf>,
     /// Where the trace goes.
     pub trace: Option<PathBuf>,
+    /// What the server is called.
+    pub label: String,
+    /// Rebuilds are to be expected.
+    pub rebuilds: Option<Rebuilds>,
 }
 
 /// Why the proxy could not do its work.
@@ -166,8 +174,13 @@ async fn serve(
         },
         false => Vec::new(),
     };
-    let upstream = Arc::new(UpstreamSource::new(config.upstream.clone())?);
+    let source = Source { target: config.upstream.clone(), rebuilt: None, label: config.label.clone() };
+    let upstream = Arc::new(UpstreamSource::new(source).await?);
     let hub = Arc::new(hub(config, classifier, tools, report)?);
+    let watching = config.rebuilds.clone().map(|rebuilds| {
+        let label = config.label.clone();
+        tokio::spawn(rebuilds::watch(Arc::clone(&hub), rebuilds, label, ending.child_token()))
+    });
     let ticking = tokio::spawn(deadlines(Arc::clone(&hub), ending.child_token()));
     let client = async {
         let (hub, upstream, ending) = (Arc::clone(&hub), Arc::clone(&upstream), ending.clone());
@@ -191,6 +204,9 @@ async fn serve(
     }
     ending.cancel();
     let _ = ticking.await;
+    if let Some(watching) = watching {
+        let _ = watching.await;
+    }
     upstream.end_unused().await;
     hub.close().map(drop).map_err(StandaloneError::Broken)
 }
@@ -252,16 +268,30 @@ fn hub(
     let Some(armed) = armed else {
         return Err(StandaloneError::Broken(std::io::Error::other("there is no scenario")));
     };
+    // Without a scenario messages pass to the letter.
+    let correlation = (config.scenario != scenario::NONE).then(random_prefix).flatten();
     let engine = Engine::new(Settings {
         scenario: armed,
         classify: Box::new(move |tool| classifier.classify(tool)),
         upstream_timeout: config.upstream_timeout,
+        present: config.present,
+        correlation,
     });
     let audited = config.audit_tools == AuditTools::On;
     let engine = if audited { engine.with_audit_tools() } else { engine };
+    let engine = match &config.rebuilds {
+        Some(rebuilds) => engine.with_rebuilds(rebuilds.rules.clone()),
+        None => engine,
+    };
     // Without a reader nobody judges.
     let report = (audited || report.is_some()).then(|| ReportSink::new(report));
-    let sink: Box<dyn Sink> = Box::new(StandaloneSink { report, trace, lines: String::new(), closed: false });
+    let sink: Box<dyn Sink> = Box::new(StandaloneSink {
+        report,
+        trace,
+        lines: String::new(),
+        closed: false,
+        status: config.rebuilds.is_some().then(Status::default),
+    });
     let hub = Hub::new(engine, sink);
     #[expect(clippy::disallowed_methods, reason = "a trace says when it was begun")]
     let started_at = jiff::Timestamp::now();
@@ -287,18 +317,30 @@ fn hub(
     Ok(hub)
 }
 
+/// What the ids of a session's attempts begin with.
+fn random_prefix() -> Option<String> {
+    let mut bytes = [0_u8; 8];
+    getrandom::fill(&mut bytes).ok()?;
+    Some(hex(&bytes))
+}
+
 /// Judge and trace, where they are wanted.
 struct StandaloneSink {
     report: Option<ReportSink>,
     trace: Option<File>,
     lines: String,
     closed: bool,
+    /// Where rebuilds are expected people want to know what runs.
+    status: Option<Status>,
 }
 
 impl Sink for StandaloneSink {
     fn put(&mut self, record: &Record, line: &str) -> std::io::Result<()> {
         if let Some(report) = &mut self.report {
             report.put(record);
+        }
+        if let Some(line) = self.status.as_mut().and_then(|status| status.line(&record.event)) {
+            say(&line);
         }
         if self.trace.is_some() {
             self.lines.push_str(line);

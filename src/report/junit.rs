@@ -124,7 +124,7 @@ fn seconds(milliseconds: u64) -> String {
 
 /// Text for an attribute or an element: nothing that XML 1.0 forbids is left, and no line break that a
 /// parser would turn into a space.
-fn attribute(text: &str) -> String {
+pub(crate) fn attribute(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in visible(text).chars() {
         match character {

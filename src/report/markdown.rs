@@ -1,5 +1,6 @@
 //! `report.md`: ready for release notes, the answer first.
 
+use super::agents::{Column, columns};
 use super::text::{
     counted, k_of_n, p_value, percent, percent_interval, points, points_interval, short_digest, shortened,
     visible,
@@ -9,8 +10,8 @@ use super::words::{
     patch_overall, planned_repeats, sources,
 };
 use super::{
-    CellView, Comparison, Decision, Difference, Format, GateResult, GateState, Options, Reason, ReportError,
-    View,
+    AgentView, CellView, Comparison, Decision, Difference, Format, GateResult, GateState, Options, Reason,
+    ReportError, View,
 };
 use crate::domain::{Axis, RunResult};
 use crate::stats::Proportion;
@@ -66,6 +67,9 @@ pub(super) fn sections(view: &View<'_>, most: usize) -> Vec<(&'static str, Strin
         if !reasons.is_empty() {
             sections.push((title, reasons_table(reasons, most)));
         }
+    }
+    if view.agents.iter().any(AgentView::is_known) {
+        sections.push(("Agents", agents(view, most)));
     }
     let limits: Vec<String> = limits(view).iter().map(|limit| format!("- {limit}")).collect();
     sections.push(("What the numbers do not say", limits.join("\n")));
@@ -279,6 +283,30 @@ fn reasons_table(reasons: &[Reason<'_>], most: usize) -> String {
     table.render(most)
 }
 
+fn agents(view: &View<'_>, most: usize) -> String {
+    let mut table = Table::new();
+    table.left("agent");
+    let columns = columns(&view.agents);
+    for Column { title, number, .. } in &columns {
+        if *number {
+            table.right(title)
+        } else {
+            table.left(title)
+        };
+    }
+    for (row, agent) in view.agents.iter().enumerate() {
+        let cells = columns.iter().map(|column| match column.cells.get(row) {
+            Some(cell) if column.number => cell.clone(),
+            cell => code(cell.map_or("", String::as_str)),
+        });
+        table.row(std::iter::once(code(agent.agent)).chain(cells).collect());
+    }
+    format!(
+        "{}\n\n<sub>As the agents and their MCP clients tell it; none of it enters a rate.</sub>",
+        table.render(most)
+    )
+}
+
 fn example(run: &RunResult) -> String {
     code(run.trace.as_deref().unwrap_or(&run.run_id.0))
 }
@@ -293,35 +321,35 @@ fn environment(view: &View<'_>, most: usize) -> String {
 }
 
 /// A table whose columns are known before its rows, padded so that it reads well as text too.
-pub(super) struct Table {
+pub(crate) struct Table {
     header: Vec<String>,
     right: Vec<bool>,
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    pub(super) fn new() -> Table {
+    pub(crate) fn new() -> Table {
         Table { header: Vec::new(), right: Vec::new(), rows: Vec::new() }
     }
 
-    pub(super) fn left(&mut self, title: &str) -> &mut Table {
+    pub(crate) fn left(&mut self, title: &str) -> &mut Table {
         self.header.push(title.to_owned());
         self.right.push(false);
         self
     }
 
-    pub(super) fn right(&mut self, title: &str) -> &mut Table {
+    pub(crate) fn right(&mut self, title: &str) -> &mut Table {
         self.header.push(title.to_owned());
         self.right.push(true);
         self
     }
 
     /// Adds a row. A `|` is escaped in code spans too, since a table is split before spans are read.
-    pub(super) fn row(&mut self, row: Vec<String>) {
+    pub(crate) fn row(&mut self, row: Vec<String>) {
         self.rows.push(row.into_iter().map(|cell| cell.replace('|', "\\|")).collect());
     }
 
-    pub(super) fn render(&self, most: usize) -> String {
+    pub(crate) fn render(&self, most: usize) -> String {
         let rows = &self.rows[..self.rows.len().min(most)];
         let width = |column: usize| {
             let cells = rows.iter().filter_map(|row| row.get(column)).chain(self.header.get(column));
@@ -356,7 +384,7 @@ impl Table {
 }
 
 /// Foreign text as a code span: no mark-up, mention or link in it is acted on. Empty text stays empty.
-pub(super) fn code(text: &str) -> String {
+pub(crate) fn code(text: &str) -> String {
     let text = visible(text);
     if text.is_empty() {
         return text;
@@ -371,7 +399,7 @@ pub(super) fn code(text: &str) -> String {
 }
 
 /// Foreign text as prose: its mark-up is shown, not acted on.
-pub(super) fn prose(text: &str) -> String {
+pub(crate) fn prose(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in visible(text).chars() {
         if matches!(character, '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '#' | '|' | '~' | '&' | '$') {

@@ -6,6 +6,7 @@
 //! A rate is failed of tested (PASS + FAIL). NOT_TESTED, ERROR and runs that are missing never enter
 //! it and always stand beside it; without a tested run a rate is "no data".
 
+mod agents;
 mod cells_csv;
 mod changes;
 mod changes_json;
@@ -31,14 +32,20 @@ mod view;
 mod words;
 
 pub use crate::suite::{Change, Gate, GateCheck};
+pub use agents::AgentView;
 pub use changes::{Changes, ChangesFormat, Side};
 pub use changes_json::{ChangeSummary, ChangesSummary, SideSummary};
 pub use compare::{Comparison, Decision, Difference, PatchSummary};
 pub use gate::{GateResult, GateState, evaluate, gate_state};
+pub(crate) use junit::attribute;
+pub(crate) use markdown::{Table as MarkdownTable, code, prose};
+pub(crate) use results::Options as TerminalOptions;
 pub use results::{BrokenTrace, Fact, Options, PlannedCell, Results, Source, SuiteInfo};
 pub use summary::Summary;
 pub use template::{TemplateError, render_template, written};
 pub use terminal::text as terminal_text;
+pub(crate) use terminal::{finish, table, wrapped};
+pub(crate) use text::{counted, shortened, visible};
 pub use timeline::{EntryKind, Timeline, TimelineEntry, TimelineLimits, timeline, timeline_of, timelines};
 pub use timeline_text::timeline_text;
 pub use view::{CellView, IntervalMethod, Rate, Reason, View, ViolationKind};

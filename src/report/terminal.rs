@@ -52,7 +52,7 @@ fn head(view: &View<'_>, options: &Options) -> String {
     lines.join("\n")
 }
 
-pub(super) fn table(options: &Options, header: Vec<String>, right: &[usize]) -> Table {
+pub(crate) fn table(options: &Options, header: Vec<String>, right: &[usize]) -> Table {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_header(header);
     table.force_no_tty();
@@ -69,7 +69,7 @@ pub(super) fn table(options: &Options, header: Vec<String>, right: &[usize]) -> 
     table
 }
 
-pub(super) fn finish(table: &Table) -> String {
+pub(crate) fn finish(table: &Table) -> String {
     table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
 }
 
@@ -176,7 +176,7 @@ fn whole_points(difference: f64) -> String {
 }
 
 /// The sentence broken between words to the width of the terminal.
-pub(super) fn wrapped(sentence: &str, options: &Options) -> String {
+pub(crate) fn wrapped(sentence: &str, options: &Options) -> String {
     let Some(width) = options.width.map(|width| usize::from(width.max(20))) else {
         return sentence.to_owned();
     };

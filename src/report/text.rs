@@ -5,7 +5,7 @@ use unicode_general_category::{GeneralCategory, get_general_category};
 
 /// The text with every character that would break a line, a terminal, an XML file or the order of the
 /// letters written as `⟨U+000A⟩`. Joiners and emoji stay as they are.
-pub(super) fn visible(text: &str) -> String {
+pub(crate) fn visible(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for character in text.chars() {
         if breaks(character) {
@@ -33,7 +33,7 @@ fn breaks(character: char) -> bool {
 }
 
 /// At most `most` characters, the last of them `…` where some are left out.
-pub(super) fn shortened(text: &str, most: usize) -> String {
+pub(crate) fn shortened(text: &str, most: usize) -> String {
     if text.chars().count() <= most {
         return text.to_owned();
     }
@@ -111,7 +111,7 @@ pub(super) fn signed(number: f64) -> String {
 }
 
 /// `1 run`, `2 runs`
-pub(super) fn counted(number: impl Into<u64>, one: &str, many: &str) -> String {
+pub(crate) fn counted(number: impl Into<u64>, one: &str, many: &str) -> String {
     match number.into() {
         1 => format!("1 {one}"),
         number => format!("{number} {many}"),

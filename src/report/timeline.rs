@@ -167,6 +167,8 @@ struct Reader {
     late: HashSet<CallId>,
     executed: u64,
     tools: Vec<String>,
+    /// Processes that took another one's place, and the first.
+    epochs: u32,
 }
 
 impl Reader {
@@ -174,7 +176,38 @@ impl Reader {
         let note = |text: String| Some((EntryKind::Note, None, text, None));
         match event {
             Event::Started(_) | Event::CallSent { .. } | Event::Closed { .. } => None,
-            Event::UpstreamStarted { .. } => note("server started".to_owned()),
+            Event::UpstreamStarted { execution: None, .. } => note("server started".to_owned()),
+            Event::UpstreamStarted { pid, execution: Some(execution), .. } => {
+                self.epochs = self.epochs.max(1) + u32::from(execution.replaces.is_some());
+                let pid = pid.map(|pid| format!(", process {pid}")).unwrap_or_default();
+                let how = match &execution.replaces {
+                    Some(old) => format!("server replaced: epoch {old} is over"),
+                    None => "server started".to_owned(),
+                };
+                let digest = execution.entry_digest.as_deref().map(short).unwrap_or("not known");
+                let text = format!("{how}; epoch {}{pid}, code {digest}", execution.epoch);
+                Some((EntryKind::Upstream, None, cut(&text), None))
+            }
+            Event::Rebuilt { replaces, paths } => {
+                let what = if *replaces {
+                    "rebuilt, being replaced"
+                } else {
+                    "rebuilt; the running one is unchanged"
+                };
+                Some((EntryKind::Upstream, None, what.to_owned(), words(&paths.join("\n"))))
+            }
+            Event::Approval { decision, .. } => {
+                let granted = if decision.granted { "approved" } else { "not approved" };
+                note(cut(&format!("epoch {} {granted} (by {})", decision.epoch, decision.by)))
+            }
+            Event::CatalogueSeen { revision, epoch, .. } => {
+                let epoch = epoch.as_ref().map(|epoch| format!(" of epoch {epoch}")).unwrap_or_default();
+                note(cut(&format!("client has the list of tools {}{epoch}", short(revision))))
+            }
+            Event::CatalogueHint { by_upstream, .. } => {
+                let by = if *by_upstream { "by the server" } else { "by nochmal" };
+                note(format!("client is told that the list of tools changed ({by})"))
+            }
             Event::UpstreamReady { server, .. } => note(format!("server is ready: {}", peer(server))),
             Event::UpstreamEnded { how, expected: true, .. } => note(format!("server ended: {how}")),
             Event::UpstreamEnded { how, stderr, .. } => {
@@ -193,15 +226,20 @@ impl Reader {
                 self.tools = names;
                 note(cut(&format!("tools listed: {}", self.tools.join(", "))))
             }
-            Event::CallReceived { call, tool, class, arguments, continuation, .. } => {
+            Event::CallReceived { call, tool, class, arguments, continuation, binding, .. } => {
                 if *class == ToolClass::Write {
                     self.writes.insert(*call);
                 }
                 let again = if *continuation { ", goes on with an earlier call" } else { "" };
-                let text = format!("{tool} ({class}{again})");
+                let under = match binding {
+                    // Named only from the second epoch on: most runs have one.
+                    Some(binding) if self.epochs > 1 => format!(", epoch {}", binding.epoch),
+                    _ => String::new(),
+                };
+                let text = format!("{tool} ({class}{again}{under})");
                 Some((EntryKind::Call, Some(*call), cut(&text), arguments.as_ref().map(json)))
             }
-            Event::ScenarioFired { call, fault } => {
+            Event::ScenarioFired { call, fault, .. } => {
                 let kind = if *fault == Fault::PassThrough { EntryKind::Note } else { EntryKind::Fault };
                 Some((kind, Some(*call), fault_words(*fault).to_owned(), None))
             }
@@ -262,7 +300,24 @@ fn fault_words(fault: Fault) -> &'static str {
         Fault::RateLimited => "answered with 429, not sent on",
         Fault::Truncated => "answered with half a JSON text, not sent on",
         Fault::ServerError => "answered with a server error, not sent on",
+        Fault::Rebuilt => "the server is rebuilt at this call",
         Fault::PassThrough => "the scenario's call; nothing is injected",
+        Fault::TimeoutBeforeDispatch => "answered with a timeout, not sent on",
+        Fault::HalfAnswer => "executed, but the agent gets half of the answer",
+        Fault::LateAnswer => "executed, but the answer is held back",
+        Fault::ConnectionCut => "executed, but the connection breaks in place of the answer",
+        Fault::FailureAfterExecution => "executed, but the agent is told of a failure",
+        Fault::ConnectionRefused => "the connection is refused, not sent on",
+        Fault::Unauthorized => "answered with 401, not sent on",
+        Fault::Forbidden => "answered with 403, not sent on",
+        Fault::ApprovalRefused => "the approval is refused, not sent on",
+        Fault::Altered => "executed, but part of the answer is changed",
+        Fault::Contradiction => "executed, but the answer says success and failure at once",
+        Fault::NoContract => "answered with a page, not sent on",
+        Fault::Interrupted => "sent on, and the connection breaks while the work goes on",
+        Fault::Killed => "sent on, and connection and server are gone",
+        Fault::Withheld => "answered by the scenario, not sent on",
+        Fault::Replaced => "sent on, but the agent gets the scenario's answer",
     }
 }
 
@@ -274,11 +329,26 @@ fn told_words(told: Told) -> String {
         Told::InputRequired => "that more input is needed".to_owned(),
         Told::Timeout => "a timeout".to_owned(),
         Told::RateLimited { retry_after_ms } => format!("429, retry after {retry_after_ms} ms"),
-        Told::Malformed => "half a JSON text".to_owned(),
+        Told::Malformed => "something that breaks the tool's contract".to_owned(),
         Told::ServerError => "a server error".to_owned(),
         Told::ConnectionLost => "that the connection broke".to_owned(),
         Told::Unavailable => "that the server is gone".to_owned(),
+        Told::StaleEpoch => "that its approval does not reach the new code; not sent".to_owned(),
+        Told::EpochChanged => "that the server was replaced during the call".to_owned(),
+        Told::LocalFailure => "that no connection came about".to_owned(),
+        Told::Unauthorized => "401".to_owned(),
+        Told::Forbidden => "403".to_owned(),
+        Told::Refused => "that a person refused it".to_owned(),
+        Told::Failed => "that it was not done".to_owned(),
+        Told::Altered => "the server's result, with something of it changed".to_owned(),
+        Told::Contradiction => "success and failure at once".to_owned(),
+        Told::Late => "the server's answer, late".to_owned(),
     }
+}
+
+/// The beginning of a digest.
+fn short(digest: &str) -> &str {
+    digest.get(..12).unwrap_or(digest)
 }
 
 fn peer(peer: &Peer) -> String {
@@ -328,13 +398,14 @@ mod tests {
                 class: ToolClass::Write,
                 arguments: Some(RawJson::parse(r#"{"room":12}"#).unwrap()),
                 continuation: false,
+                binding: None,
             },
-            Event::CallSent { call },
+            Event::CallSent { call, correlation: None },
             Event::UpstreamAnswered {
                 call,
                 answer: Answer { kind: AnswerKind::Result, body: body("{\"ok\":1}") },
             },
-            Event::ScenarioFired { call, fault: Fault::TimeoutAfterExecution },
+            Event::ScenarioFired { call, fault: Fault::TimeoutAfterExecution, field: None },
             Event::CallAnswered { call, told: Told::Timeout, injected: true, body: Some(body("\"late\"")) },
         ]
     }
@@ -461,6 +532,7 @@ mod tests {
             connection: ConnectionId(1),
             command: vec!["/home/ada/server".to_owned()],
             pid: Some(7),
+            execution: None,
         };
         assert_eq!(timeline(&records(vec![started])).entries[0].text, "server started");
     }

@@ -3,6 +3,7 @@
 
 use super::load::Loaded;
 use super::names::Names;
+use super::recordings::Recordings;
 use super::rehearsal::Rehearsal;
 use super::reports::{FromTraces, Rendered, Reports};
 use super::retry;
@@ -55,6 +56,8 @@ pub struct Options {
     pub width: Option<u16>,
     /// The models are scripts, and nothing is measured.
     pub rehearsal: Option<Rehearsal>,
+    /// The models' answers are kept, or come from where they were kept.
+    pub recordings: Option<Recordings>,
 }
 
 impl Options {
@@ -94,6 +97,17 @@ pub enum MatrixError {
     /// The filters leave nothing.
     #[error("no cell of the suite is left by the filter; `--dry-run` without it shows the cells")]
     NothingLeft,
+    /// An agent that would ask its model all the same, or keep nothing.
+    #[error(
+        "the agent `{agent}` cannot be recorded and replayed: its profile uses {{{{ {field} }}}} nowhere; `--filter` can \
+         leave it out"
+    )]
+    NotRecordable {
+        /// The agent.
+        agent: String,
+        /// What its profile would have to use.
+        field: &'static str,
+    },
     /// The folder is the result of something else.
     #[error(
         "`{}` was started from another state of the suite (digest {then}, now {now}): results of the two must not be \
@@ -164,6 +178,11 @@ pub async fn run(
     if trials.is_empty() {
         return Err(MatrixError::NothingLeft);
     }
+    if let Some(recordings) = &options.recordings
+        && let Some((agent, field)) = recordings.not_passed_on(&loaded.suite, &trials)
+    {
+        return Err(MatrixError::NotRecordable { agent: agent.to_owned(), field });
+    }
     let values = |axis| loaded.suite.values(axis).into_iter().map(str::to_owned).collect();
     let mut gates = loaded.suite.gates.clone();
     for gate in &options.gates {
@@ -186,6 +205,7 @@ pub async fn run(
         results: folder.path().to_owned(),
         tools: BTreeMap::new(),
         rehearsal: options.rehearsal.clone(),
+        recordings: options.recordings.clone(),
     };
     events(RunEvent::Started {
         total: trials.len() - left_out,
@@ -278,6 +298,11 @@ fn open(
         level: Some(options.level.value()),
         started_at: started_at.to_string(),
         rehearsal: options.rehearsal.as_ref().map(|rehearsal| rehearsal.script().to_owned()),
+        record: match &options.recordings {
+            Some(Recordings::Record(folder)) => Some(folder.clone()),
+            _ => None,
+        },
+        replay: options.recordings.as_ref().and_then(Recordings::replayed).map(Path::to_owned),
     };
     let path = match &options.out {
         Some(path) => path.clone(),

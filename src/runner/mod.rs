@@ -9,6 +9,7 @@
 //! | [`trial`] | one run: folder, upstream, proxy, agent, trace |
 //! | `profile` | a profile of the suite → what the agent room launches |
 //! | `prompts` | what is said in a run, rendered |
+//! | [`recordings`] | which run's answers are kept where, or come from where |
 //! | [`names`] | what templates of a run may use |
 //! | [`rehearsal`] | the models of a rehearsal: scripts on loopback, and what they saw |
 //! | [`doctor`] | what is missing before a suite can run |
@@ -22,6 +23,7 @@ pub mod matrix;
 pub mod names;
 mod profile;
 mod prompts;
+pub mod recordings;
 pub mod rehearsal;
 mod reports;
 mod retry;
@@ -29,6 +31,7 @@ mod schedule;
 mod servers;
 pub mod stopping;
 pub mod stored;
+mod told;
 pub mod trial;
 
 pub use reports::read_timelines;

@@ -27,6 +27,12 @@ impl Names {
     /// Adds what is known of a run: `run` and `model`.
     #[must_use]
     pub fn with_run(self, trial: &Trial, dir: &Path) -> Names {
+        self.with_run_and(trial, dir, map([]))
+    }
+
+    /// The same with more about the run.
+    #[must_use]
+    pub(super) fn with_run_and(self, trial: &Trial, dir: &Path, more: Value) -> Names {
         let run = map([
             ("id", Value::from(trial.run_id.0.as_str())),
             ("repeat", Value::from(trial.repeat)),
@@ -34,6 +40,7 @@ impl Names {
             ("dir", Value::from(dir.to_string_lossy())),
             ("home", Value::from(dir.join("home").to_string_lossy())),
         ]);
+        let run = minijinja::value::merge_maps([run, more]);
         self.with("run", run).with("model", trial.cell.key.model.as_str())
     }
 

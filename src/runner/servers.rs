@@ -8,8 +8,6 @@ use crate::suite::template::map;
 use crate::suite::{Server, Upstream};
 use crate::upstream::{Launch, Remote, Target};
 use minijinja::value::Value;
-use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::path::Path;
 
 /// The folder of a run that holds the commands of its servers.
@@ -30,12 +28,7 @@ pub(super) fn upstream_launch(
     let render = |text: &String| {
         names.render(text).map_err(|source| TrialError::Template { what: "the upstream's command", source })
     };
-    let mut env: BTreeMap<OsString, OsString> = BTreeMap::new();
-    for name in ["PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "SystemRoot"] {
-        if let Some(value) = std::env::var_os(name) {
-            env.insert(name.into(), value);
-        }
-    }
+    let mut env = crate::upstream::environment();
     let mut folder = dir.to_owned();
     let argv = match &upstream.server {
         Server::Builtin(options) => vec![

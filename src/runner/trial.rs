@@ -6,11 +6,15 @@ use super::load::Loaded;
 use super::names::Names;
 use super::profile::program;
 use super::prompts::Prompts;
+use super::recordings::{self, Recordings};
 use super::rehearsal::Rehearsal;
 use super::rehearsal::findings::Expected;
 use super::servers::{SERVERS, classifier, innocent_name, key_fields, server_name, upstream_launch};
+use super::told;
 use crate::agent::{self, AgentOutcome, Ended, Observed};
-use crate::domain::{AgentFacts, Micros, ReasonCode, RunResult, ToolInfo, Usage, Verdict, hex};
+use crate::domain::{
+    AgentFacts, Micros, Present, ReasonCode, RunResult, ToolInfo, Usage, Verdict, digest_all, hex,
+};
 use crate::process::Supervisor;
 use crate::proxy::engine::{Engine, Settings};
 use crate::proxy::{Front, Hub, Session, SessionError, Sink};
@@ -44,6 +48,8 @@ pub struct Shared {
     pub tools: BTreeMap<String, Vec<ToolInfo>>,
     /// Where models are scripts.
     pub rehearsal: Option<Rehearsal>,
+    /// Where models' answers are kept, or come from.
+    pub recordings: Option<Recordings>,
 }
 
 impl Shared {
@@ -272,8 +278,9 @@ async fn carry_out(
         }
     };
 
+    let names = recordings::with_files(names, shared.recordings.as_ref(), trial, dir);
     let names = agent_names(shared, trial, dir, &names, &prompts, profile, upstream, &session);
-    let (outcome, failure) =
+    let (mut outcome, failure) =
         converse(shared, trial, profile, dir, &prompts, &names, &session, cancel).await?;
     let hub = std::sync::Arc::clone(session.hub());
     session.end().await;
@@ -281,7 +288,14 @@ async fn carry_out(
     if outcome.ended == Ended::Cancelled && failure.is_none() {
         return Ok(false);
     }
+    if let Ended::NotWritten { path, kind } = &outcome.ended {
+        return Err(TrialError::Write { path: path.clone(), source: (*kind).into() });
+    }
+    if shared.recordings.as_ref().and_then(Recordings::replayed).is_some() {
+        outcome.facts.drift = recordings::drifts(dir);
+    }
     result.turns = outcome.turns.clone();
+    told::read_claims(&mut result.turns);
     result.usage = outcome.usage;
     result.agent = outcome.facts.clone();
     result.trace = Some(trace_name);
@@ -318,6 +332,7 @@ fn hub(
         retry_after: suite.scenario_params.retry_after,
         error_rate: suite.scenario_params.error_rate,
         seed: trial.seed,
+        ..Parameters::default()
     };
     let scenario = scenario::build(id, &parameters).ok_or_else(|| missing("scenario", id))?;
     let classifier = classifier(upstream);
@@ -325,6 +340,8 @@ fn hub(
         scenario,
         classify: Box::new(move |tool| classifier.classify(tool)),
         upstream_timeout: suite.limits.upstream_timeout,
+        present: Present::Plain,
+        correlation: Some(correlation_prefix(trial, started_at)),
     });
     let hub = Hub::new(engine, Box::new(FileSink { file, lines: String::new() }));
     let millis = |duration: std::time::Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
@@ -345,6 +362,13 @@ fn hub(
         hub.know_tools(tools.clone());
     }
     Ok(hub)
+}
+
+/// What the ids of a run's attempts begin with: no other run has it.
+fn correlation_prefix(trial: &Trial, started_at: &str) -> String {
+    let mut prefix = digest_all([trial.run_id.0.as_str(), started_at]);
+    prefix.truncate(16);
+    prefix
 }
 
 /// The trace's file. Lines of one step are written together, without a buffer that a kill empties.
@@ -508,6 +532,7 @@ fn judge_trace(
     let own = (!outcome.facts.timed_out).then(|| client::gave_up_after(&records)).flatten();
     result.agent.gave_up_after_ms = own.map(Micros::as_millis);
     result.agent.resent = judgement.resent;
+    told::hold_against_truth(&records, &judgement, result);
 }
 
 /// 128 random bits, in hexadecimal.

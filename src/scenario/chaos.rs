@@ -1,13 +1,25 @@
 //! Chaos (J12): every call, reads too, fails with a given probability and is then not sent.
 
-use super::{CallView, Entry, OnCall, Scenario, f5};
+use super::Who::{Agent, Between};
+use super::{CallView, Entry, OnCall, Scenario, Story, f5};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
 pub(super) const ENTRY: Entry = Entry {
     id: super::CHAOS,
     summary: "every call, reads too, fails with probability error_rate and is then not executed",
-    build: |parameters| {
+    variants: &[],
+    story: Story {
+        executed: "no, where it strikes",
+        gets: "HTTP 500",
+        know: "outcome_unknown, reconcile_first",
+        timeline: &[
+            (Agent, "calls any tool"),
+            (Between, "does not pass it on, with the probability error_rate"),
+            (Agent, "reads: HTTP 500"),
+        ],
+    },
+    build: |parameters, _| {
         Box::new(Chaos {
             error_rate: parameters.error_rate,
             random: ChaCha8Rng::seed_from_u64(parameters.seed),

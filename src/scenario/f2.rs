@@ -1,13 +1,25 @@
 //! F2: the first write is answered with 429 and not sent upstream.
 
-use super::{CallView, Entry, Injection, OnCall, Scenario, texts};
+use super::Who::{Agent, Between};
+use super::{CallView, Entry, Injection, OnCall, Scenario, Story, texts};
 use crate::trace::{Fault, Told};
 use std::time::Duration;
 
 pub(super) const ENTRY: Entry = Entry {
     id: "F2",
     summary: "the first write: HTTP 429 with retry_after, not executed",
-    build: |parameters| Box::new(F2 { armed: true, retry_after: parameters.retry_after }),
+    variants: &[],
+    story: Story {
+        executed: "no",
+        gets: "HTTP 429 with retry_after (scenario_params: retry_after, 60 s)",
+        know: "rejected, after: it was not done, and may be sent again when the time has passed",
+        timeline: &[
+            (Agent, "calls a tool that writes"),
+            (Between, "does not pass it on"),
+            (Agent, "reads: HTTP 429, and how long to wait"),
+        ],
+    },
+    build: |parameters, _| Box::new(F2 { armed: true, retry_after: parameters.retry_after }),
 };
 
 struct F2 {
@@ -22,10 +34,10 @@ impl Scenario for F2 {
         }
         self.armed = false;
         let retry_after_ms = u64::try_from(self.retry_after.as_millis()).unwrap_or(u64::MAX);
-        OnCall::Answer(Injection {
-            fault: Fault::RateLimited,
-            told: Told::RateLimited { retry_after_ms },
-            text: texts::rate_limited(self.retry_after.as_secs()),
-        })
+        OnCall::Answer(Injection::error(
+            Fault::RateLimited,
+            Told::RateLimited { retry_after_ms },
+            texts::rate_limited(self.retry_after.as_secs()),
+        ))
     }
 }

@@ -1,12 +1,24 @@
 //! F3: the first write is answered with half a JSON text and not sent upstream.
 
-use super::{CallView, Entry, Injection, OnCall, Scenario};
+use super::Who::{Agent, Between};
+use super::{CallView, Entry, Injection, OnCall, Scenario, Story};
 use crate::trace::{Fault, Told};
 
 pub(super) const ENTRY: Entry = Entry {
     id: "F3",
     summary: "the first write: truncated JSON as answer, not executed",
-    build: |_| Box::new(F3 { armed: true }),
+    variants: &[],
+    story: Story {
+        executed: "no",
+        gets: "the beginning of a JSON text, as an error",
+        know: "malformed_response, reconcile_first: it looks exactly as if it had been done",
+        timeline: &[
+            (Agent, "calls a tool that writes"),
+            (Between, "does not pass it on"),
+            (Agent, "reads: {\""),
+        ],
+    },
+    build: |_, _| Box::new(F3 { armed: true }),
 };
 
 struct F3 {
@@ -19,6 +31,6 @@ impl Scenario for F3 {
             return OnCall::Forward;
         }
         self.armed = false;
-        OnCall::Answer(Injection { fault: Fault::Truncated, told: Told::Malformed, text: "{\"".to_owned() })
+        OnCall::Answer(Injection::error(Fault::Truncated, Told::Malformed, "{\""))
     }
 }

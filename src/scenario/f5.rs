@@ -1,12 +1,24 @@
 //! F5: the first write is answered with 500 and not sent upstream; the next attempt passes.
 
-use super::{CallView, Entry, Injection, OnCall, Scenario, texts};
+use super::Who::{Agent, Between};
+use super::{CallView, Entry, Injection, OnCall, Scenario, Story, texts};
 use crate::trace::{Fault, Told};
 
 pub(super) const ENTRY: Entry = Entry {
     id: "F5",
     summary: "the first write: HTTP 500, not executed; the next attempt passes",
-    build: |_| Box::new(F5 { armed: true }),
+    variants: &[],
+    story: Story {
+        executed: "no",
+        gets: "HTTP 500",
+        know: "outcome_unknown, reconcile_first: a server can fail after it has written, as in E1",
+        timeline: &[
+            (Agent, "calls a tool that writes"),
+            (Between, "does not pass it on"),
+            (Agent, "reads: HTTP 500"),
+        ],
+    },
+    build: |_, _| Box::new(F5 { armed: true }),
 };
 
 struct F5 {
@@ -25,5 +37,5 @@ impl Scenario for F5 {
 
 /// The answer that F5 and chaos share.
 pub(super) fn server_error() -> Injection {
-    Injection { fault: Fault::ServerError, told: Told::ServerError, text: texts::server_error().to_owned() }
+    Injection::error(Fault::ServerError, Told::ServerError, texts::server_error())
 }

@@ -1,22 +1,54 @@
 //! The faults: one file each, and one table, in alphabetical order.
 //!
 //! A scenario decides when a call arrives and when its answer comes back. It is pure: what it
-//! needs is in the call, and what it does is an [`Injection`]. It fires on write calls, never
-//! on a fixed call number, and is used up only by a call on which it really acted (J11).
+//! needs is in the call, and what it does is an [`Injection`]. It fires on write calls (M5: on
+//! reads), never on a fixed call number, and is used up only by a call on which it really acted
+//! (J11). Most are a [`Plan`], which is also what users write in a suite.
 
+mod a1;
+mod a2;
+mod a3;
 mod chaos;
+mod e1;
 mod f1;
 mod f2;
 mod f3;
 mod f4;
 mod f5;
+mod i1;
+mod i2;
+mod l1;
+mod m1;
+mod m2;
+mod m3;
+mod m4;
+mod m5;
+mod mutate;
 mod none;
+mod plan;
+mod r1;
+mod r2;
+mod r3;
+mod r4;
+mod r5;
+mod rebuild;
+mod story;
+mod t1;
+mod t2;
+mod t3;
+mod t4;
+mod t5;
 mod texts;
 
-pub use texts::{connection_lost, error_result, timeout, unavailable};
+pub use mutate::{Becomes, Elements, Mutation, is_identifier};
+pub use plan::{Answer, Execute, Plan, Trigger};
+pub use rebuild::Strike;
+pub use story::{Moment, Story, Who};
+pub use texts::{connection_lost, error_result, structured_result, text_result, timeout, unavailable};
 
 use crate::domain::{RawJson, ToolClass};
 use crate::trace::{AnswerKind, Fault, Told};
+use serde_json::value::RawValue;
 use std::time::Duration;
 
 /// The id of the scenario that does nothing.
@@ -38,11 +70,21 @@ pub struct Parameters {
     pub error_rate: f64,
     /// Seed of chaos.
     pub seed: u64,
+    /// How long after the call the agent is told of the timeout (T2).
+    pub delay: Duration,
+    /// How long an answer is held back from a client that does not give up by itself (T4).
+    pub late: Duration,
 }
 
 impl Default for Parameters {
     fn default() -> Parameters {
-        Parameters { retry_after: Duration::from_secs(60), error_rate: 0.0, seed: 0 }
+        Parameters {
+            retry_after: Duration::from_secs(60),
+            error_rate: 0.0,
+            seed: 0,
+            delay: Duration::from_secs(10),
+            late: Duration::from_secs(150),
+        }
     }
 }
 
@@ -66,6 +108,15 @@ impl CallView<'_> {
     }
 }
 
+/// What a scenario knows of the upstream's answer.
+#[derive(Debug, Clone, Copy)]
+pub struct AnswerView<'a> {
+    /// How it counts.
+    pub kind: AnswerKind,
+    /// Its `result` or `error` member.
+    pub body: &'a RawValue,
+}
+
 /// An answer that the agent gets from the scenario.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Injection {
@@ -73,8 +124,77 @@ pub struct Injection {
     pub fault: Fault,
     /// What the agent is told.
     pub told: Told,
-    /// The text of the tool result, which carries `isError: true` (J13).
-    pub text: String,
+    /// What the agent gets.
+    pub reply: Reply,
+    /// When it gets it.
+    pub when: When,
+    /// The field of the answer that was broken, where it was one.
+    pub field: Option<String>,
+}
+
+impl Injection {
+    /// An error at once (J13).
+    pub fn error(fault: Fault, told: Told, text: impl Into<String>) -> Injection {
+        Injection { fault, told, reply: Reply::error(text), when: When::Now, field: None }
+    }
+
+    /// The text that the agent reads, where it is one.
+    pub fn text(&self) -> Option<&str> {
+        match &self.reply {
+            Reply::Text { text, .. } => Some(text),
+            _ => None,
+        }
+    }
+}
+
+/// What the agent gets in place of the upstream's answer.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Reply {
+    /// A tool result with that text.
+    Text {
+        /// The text.
+        text: String,
+        /// `isError: true`
+        is_error: bool,
+    },
+    /// That `result` member.
+    Result(RawJson),
+    /// A JSON-RPC error.
+    ProtocolError {
+        /// Its code.
+        code: i64,
+        /// Its message.
+        message: String,
+    },
+    /// The upstream's own answer.
+    Own,
+    /// None: the connection breaks.
+    Cut {
+        /// The upstream is killed, too.
+        kill: bool,
+    },
+}
+
+impl Reply {
+    /// A tool result with `isError: true` (J13).
+    pub fn error(text: impl Into<String>) -> Reply {
+        Reply::Text { text: text.into(), is_error: true }
+    }
+}
+
+/// When the agent gets its answer. Where it gives up before, it gets it then; it is free to
+/// ignore it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum When {
+    /// At once.
+    Now,
+    /// So long after the call arrived.
+    After(Duration),
+    /// When the upstream has given a sign that it works on the call, or has answered it; at the
+    /// latest so long after the call arrived.
+    Started(Duration),
+    /// Only when the agent has given up; at the latest so long after the call arrived.
+    GivenUp(Duration),
 }
 
 /// What happens to a call that arrived.
@@ -86,6 +206,10 @@ pub enum OnCall {
     ForwardFired,
     /// It does not go upstream; the agent gets this (J6).
     Answer(Injection),
+    /// It goes upstream, and the agent gets this whatever comes of it.
+    ForwardThen(Injection),
+    /// The upstream is rebuilt at this call.
+    Rebuild(Strike),
 }
 
 /// What happens to the upstream's answer.
@@ -105,7 +229,7 @@ pub trait Scenario: Send {
     }
 
     /// The upstream answered in time.
-    fn on_answer(&mut self, _call: &CallView<'_>, _answer: AnswerKind) -> OnAnswer {
+    fn on_answer(&mut self, _call: &CallView<'_>, _answer: &AnswerView<'_>) -> OnAnswer {
         OnAnswer::Deliver
     }
 }
@@ -116,18 +240,92 @@ pub struct Entry {
     pub id: &'static str,
     /// One line on what happens.
     pub summary: &'static str,
-    /// Arms it.
-    pub build: fn(&Parameters) -> Box<dyn Scenario>,
+    /// What can be chosen after a colon (`E1:502`), with what it means; the first is meant where
+    /// nothing is chosen.
+    pub variants: &'static [(&'static str, &'static str)],
+    /// What happens, for people.
+    pub story: Story,
+    /// Arms the variant with that name; it is empty where there are none.
+    pub build: fn(&Parameters, &str) -> Box<dyn Scenario>,
+}
+
+impl Entry {
+    /// The spellings by which it can be asked for: its id alone, and with each variant.
+    pub fn spellings(&self) -> impl Iterator<Item = String> {
+        let id = self.id;
+        std::iter::once(id.to_owned())
+            .chain(self.variants.iter().map(move |(variant, _)| format!("{id}:{variant}")))
+    }
 }
 
 /// Every scenario, in alphabetical order.
 pub fn table() -> &'static [Entry] {
-    &[f1::ENTRY, f2::ENTRY, f3::ENTRY, f4::ENTRY, f5::ENTRY, chaos::ENTRY, none::ENTRY]
+    &[
+        a1::ENTRY,
+        a2::ENTRY,
+        a3::ENTRY,
+        chaos::ENTRY,
+        e1::ENTRY,
+        f1::ENTRY,
+        f2::ENTRY,
+        f3::ENTRY,
+        f4::ENTRY,
+        f5::ENTRY,
+        i1::ENTRY,
+        i2::ENTRY,
+        l1::ENTRY,
+        m1::ENTRY,
+        m2::ENTRY,
+        m3::ENTRY,
+        m4::ENTRY,
+        m5::ENTRY,
+        none::ENTRY,
+        r1::ENTRY,
+        r2::ENTRY,
+        r3::ENTRY,
+        r4::ENTRY,
+        r5::ENTRY,
+        t1::ENTRY,
+        t2::ENTRY,
+        t3::ENTRY,
+        t4::ENTRY,
+        t5::ENTRY,
+    ]
 }
 
-/// Arms the scenario of that id, if there is one.
-pub fn build(id: &str, parameters: &Parameters) -> Option<Box<dyn Scenario>> {
-    table().iter().find(|entry| entry.id == id).map(|entry| (entry.build)(parameters))
+/// Every spelling of every scenario.
+pub fn spellings() -> Vec<String> {
+    table().iter().flat_map(Entry::spellings).collect()
+}
+
+/// The entry that a spelling asks for, and the variant.
+pub fn find(spelling: &str) -> Option<(&'static Entry, &'static str)> {
+    let (id, variant) = match spelling.split_once(':') {
+        Some((id, variant)) => (id, Some(variant)),
+        None => (spelling, None),
+    };
+    let entry = table().iter().find(|entry| entry.id == id)?;
+    let chosen = match variant {
+        Some(variant) => entry.variants.iter().find(|(name, _)| *name == variant)?.0,
+        None => entry.variants.first().map_or("", |(name, _)| name),
+    };
+    Some((entry, chosen))
+}
+
+/// Arms the scenario with that spelling, if there is one.
+pub fn build(spelling: &str, parameters: &Parameters) -> Option<Box<dyn Scenario>> {
+    find(spelling).map(|(entry, variant)| (entry.build)(parameters, variant))
+}
+
+/// What happens to a client whose upstream a scenario with that spelling rebuilds; none where it rebuilds
+/// nothing.
+pub fn rebuilds(spelling: &str) -> Option<&'static str> {
+    find(spelling).filter(|(entry, _)| entry.id.starts_with('R')).map(|(_, variant)| variant)
+}
+
+/// Arms a fault that a user describes.
+pub fn armed(plan: Plan) -> Box<dyn Scenario> {
+    Box::new(plan::Armed::new(plan))
 }
 
 #[cfg(test)]
@@ -146,34 +344,39 @@ mod tests {
         build(id, &Parameters::default()).unwrap()
     }
 
+    const ANSWER: &str = r#"{"content":[{"type":"text","text":"{\"bookings\":[{\"booking_id\":\"B-1\"},{\"booking_id\":\"B-2\"}]}"}]}"#;
+
+    fn answered(scenario: &mut Box<dyn Scenario>, call: &CallView<'_>, kind: AnswerKind) -> OnAnswer {
+        let body = RawJson::parse(ANSWER).unwrap();
+        scenario.on_answer(call, &AnswerView { kind, body: body.raw() })
+    }
+
     fn told(action: OnCall) -> Option<Told> {
         match action {
             OnCall::Answer(injection) => Some(injection.told),
-            OnCall::Forward | OnCall::ForwardFired => None,
+            OnCall::Forward | OnCall::ForwardFired | OnCall::ForwardThen(_) | OnCall::Rebuild(_) => None,
         }
     }
 
     #[test]
-    fn the_table_is_sorted_and_its_ids_are_unique() {
-        let ids: Vec<String> = table().iter().map(|e| e.id.to_lowercase()).collect();
-        let mut faults = ids.iter().filter(|id| id.starts_with('f')).cloned().collect::<Vec<_>>();
-        faults.sort();
-        faults.dedup();
-        assert_eq!(faults, ["f1", "f2", "f3", "f4", "f5"]);
-        assert_eq!(ids.iter().collect::<std::collections::BTreeSet<_>>().len(), ids.len());
+    fn the_table_is_sorted_and_its_spellings_are_unique() {
+        assert!(table().is_sorted_by_key(|entry| entry.id.to_lowercase()));
+        let spellings = spellings();
+        assert_eq!(spellings.iter().collect::<std::collections::BTreeSet<_>>().len(), spellings.len());
+        assert_eq!(table().len(), 29);
     }
 
     #[test]
     fn j11_f1_strikes_the_first_executed_write_and_only_it() {
         let mut f1 = armed("F1");
         assert_eq!(f1.on_call(&write()), OnCall::Forward);
-        assert_eq!(f1.on_answer(&write(), AnswerKind::ErrorResult), OnAnswer::Deliver);
-        assert_eq!(f1.on_answer(&write(), AnswerKind::ProtocolError), OnAnswer::Deliver);
-        assert_eq!(f1.on_answer(&write(), AnswerKind::InputRequired), OnAnswer::Deliver);
-        assert_eq!(f1.on_answer(&read(), AnswerKind::Result), OnAnswer::Deliver);
-        let OnAnswer::Replace(injection) = f1.on_answer(&write(), AnswerKind::Result) else { panic!() };
+        assert_eq!(answered(&mut f1, &write(), AnswerKind::ErrorResult), OnAnswer::Deliver);
+        assert_eq!(answered(&mut f1, &write(), AnswerKind::ProtocolError), OnAnswer::Deliver);
+        assert_eq!(answered(&mut f1, &write(), AnswerKind::InputRequired), OnAnswer::Deliver);
+        assert_eq!(answered(&mut f1, &read(), AnswerKind::Result), OnAnswer::Deliver);
+        let OnAnswer::Replace(injection) = answered(&mut f1, &write(), AnswerKind::Result) else { panic!() };
         assert_eq!((injection.told, injection.fault), (Told::Timeout, Fault::TimeoutAfterExecution));
-        assert_eq!(f1.on_answer(&write(), AnswerKind::Result), OnAnswer::Deliver);
+        assert_eq!(answered(&mut f1, &write(), AnswerKind::Result), OnAnswer::Deliver);
     }
 
     #[test]
@@ -185,9 +388,9 @@ mod tests {
         let OnCall::Answer(injection) = f2.on_call(&write()) else { panic!() };
         assert_eq!(injection.told, Told::RateLimited { retry_after_ms: 7_000 });
         assert!(
-            injection.text.contains("429")
-                && injection.text.contains("retry_after")
-                && injection.text.contains('7')
+            injection.text().unwrap().contains("429")
+                && injection.text().unwrap().contains("retry_after")
+                && injection.text().unwrap().contains('7')
         );
         assert_eq!(f2.on_call(&write()), OnCall::Forward);
     }
@@ -195,7 +398,7 @@ mod tests {
     #[test]
     fn j13_f3_text_is_exact() {
         let OnCall::Answer(injection) = armed("F3").on_call(&write()) else { panic!() };
-        assert_eq!(injection.text, "{\"");
+        assert_eq!(injection.text(), Some("{\""));
         assert_eq!(injection.told, Told::Malformed);
     }
 
@@ -256,20 +459,25 @@ mod tests {
     #[test]
     fn j13_no_text_betrays_the_test() {
         let parameters = Parameters { error_rate: 1.0, ..Parameters::default() };
-        for entry in table() {
-            let mut scenario = (entry.build)(&parameters);
+        for spelling in spellings() {
+            let mut scenario = build(&spelling, &parameters).unwrap();
             let mut texts =
                 vec![unavailable().to_owned(), connection_lost().to_owned(), timeout().to_owned()];
-            if let OnCall::Answer(injection) = scenario.on_call(&write()) {
-                texts.push(injection.text);
+            let mut injections = Vec::new();
+            for call in [write(), read()] {
+                match scenario.on_call(&call) {
+                    OnCall::Answer(injection) | OnCall::ForwardThen(injection) => injections.push(injection),
+                    OnCall::Forward | OnCall::ForwardFired | OnCall::Rebuild(_) => {}
+                }
+                if let OnAnswer::Replace(injection) = answered(&mut scenario, &call, AnswerKind::Result) {
+                    injections.push(injection);
+                }
             }
-            if let OnAnswer::Replace(injection) = scenario.on_answer(&write(), AnswerKind::Result) {
-                texts.push(injection.text);
-            }
+            texts.extend(injections.into_iter().map(|injection| format!("{:?}", injection.reply)));
             for text in texts {
                 let text = text.to_lowercase();
                 for word in ["inject", "chaos", "nochmal", "test", "scenario", "simulat", "proxy", "fault"] {
-                    assert!(!text.contains(word), "{}: {text:?} says {word:?}", entry.id);
+                    assert!(!text.contains(word), "{spelling}: {text:?} says {word:?}");
                 }
             }
         }

@@ -18,6 +18,8 @@ pub(super) struct AgentRecord {
     resent: u64,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     spoiled: Vec<SpoiledRecord>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    drift: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -50,6 +52,7 @@ impl From<AgentFacts> for AgentRecord {
             gave_up_after_ms,
             resent,
             spoiled,
+            drift,
         } = facts;
         let spoiled = spoiled.into_iter().map(SpoiledRecord::from).collect();
         AgentRecord {
@@ -63,6 +66,7 @@ impl From<AgentFacts> for AgentRecord {
             gave_up_after_ms,
             resent,
             spoiled,
+            drift,
         }
     }
 }
@@ -80,6 +84,7 @@ impl From<AgentRecord> for AgentFacts {
             gave_up_after_ms: record.gave_up_after_ms,
             resent: record.resent,
             spoiled: record.spoiled.into_iter().map(SpoiledTry::from).collect(),
+            drift: record.drift,
         }
     }
 }

@@ -338,6 +338,8 @@ mod tests {
             level: None,
             started_at: "2026-01-01T00:00:00Z".to_owned(),
             rehearsal: None,
+            record: None,
+            replay: None,
         }
     }
 

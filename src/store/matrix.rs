@@ -32,4 +32,11 @@ pub struct MatrixRecord {
     /// nothing, and are never compared with measured ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rehearsal: Option<String>,
+    /// The folder in which every model's answers are kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub record: Option<PathBuf>,
+    /// The folder from which every model's answers come: such runs tell of today's program, not of
+    /// the model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replay: Option<PathBuf>,
 }

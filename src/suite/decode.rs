@@ -97,6 +97,11 @@ impl Decoder {
         self.mistakes.is_empty()
     }
 
+    /// How many mistakes were found so far.
+    pub fn count(&self) -> usize {
+        self.mistakes.len()
+    }
+
     /// Every mistake, in order.
     pub fn finish(self) -> Diagnostics {
         Diagnostics::new(self.mistakes, &self.source.file)

@@ -13,6 +13,7 @@
 //! | [`matrix`] | axes, `exclude`, `include` → cells |
 //! | [`gate`] | conditions on the results, of the suite or the command line |
 //! | [`repeats`] | how often a cell is run |
+//! | [`value`] | a value of the user's own, as JSON |
 //! | [`filter`], [`trial`], [`plan`] | which runs, in which order, and their text for `--dry-run` |
 //!
 //! Every scalar is the text that was written until a field reads it otherwise: `off`, `on` and
@@ -34,6 +35,7 @@ pub mod tree;
 pub mod trial;
 pub mod units;
 pub mod upstream;
+pub mod value;
 
 mod check;
 mod syntax;

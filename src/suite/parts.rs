@@ -43,6 +43,10 @@ pub struct Turn {
 pub enum When {
     /// `always`
     Always,
+    /// `confirmed`: when the agent's last words claim success.
+    Confirmed,
+    /// `not_confirmed`: when they claim failure, or that it is not known.
+    NotConfirmed,
     /// `{matches: REGEX}`: when the agent's last words match.
     Matches(Pattern),
 }
@@ -117,7 +121,7 @@ const LIMITS: Shape = Shape::new(
 const PARAMS: Shape = Shape::new("the scenario parameters", &["retry_after", "error_rate"]);
 
 /// Reads `vars:`.
-pub(super) fn vars(decoder: &mut Decoder, node: &Node) -> BTreeMap<String, String> {
+pub(crate) fn vars(decoder: &mut Decoder, node: &Node) -> BTreeMap<String, String> {
     let mut vars = BTreeMap::new();
     for (key, node) in decoder.named(node, "names and their values").unwrap_or_default() {
         let word = key.text.chars().all(|c| c.is_alphanumeric() || c == '_')
@@ -251,18 +255,16 @@ fn when(decoder: &mut Decoder, key: &Key, node: &Node) -> Option<When> {
     if let Kind::Scalar { text, .. } = &node.kind {
         return match text.as_str() {
             "always" => Some(When::Always),
-            "not_confirmed" | "confirmed" => {
-                decoder
-                    .error(node.span.clone(), format!("`when: {text}` is not available in this version"))
-                    .help(format!("it needs a reader of the agent's words; {matches_form}"));
-                None
-            }
+            "confirmed" => Some(When::Confirmed),
+            "not_confirmed" => Some(When::NotConfirmed),
             other => {
                 let mistake =
                     decoder.error(node.span.clone(), format!("{} is no condition of a turn", shown(other)));
-                match super::diagnostics::closest(other, ["always", "matches"]) {
-                    Some("always") => mistake.help("did you mean `always`?"),
-                    _ => mistake.help(format!("write `always`; {matches_form}")),
+                let known = ["always", "confirmed", "not_confirmed", "matches"];
+                match super::diagnostics::closest(other, known) {
+                    Some(near) if near != "matches" => mistake.help(format!("did you mean `{near}`?")),
+                    _ => mistake
+                        .help(format!("write `always`, `confirmed` or `not_confirmed`; {matches_form}")),
                 };
                 None
             }

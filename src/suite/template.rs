@@ -5,9 +5,11 @@
 //! |---|---|
 //! | prompts, what the user says | `vars` of the suite; `run.id`, `run.repeat`, `run.seed`; `model` |
 //! | upstream commands, environment, addresses and headers | `vars`; all of `run`; in addresses and headers also `env` |
+//! | the server of a contract | `vars`; `fixture.url`, `contract.dir` |
 //! | an agent's files, commands and environment | `nochmal`, `profile.dir`, `model`, `prompt.system`, `prompt.user`, `session`, all of `run`, `mcp` and `env`; `say` in `next` |
 //!
-//! `run` has `id`, `repeat`, `seed`, `dir` and `home`; `mcp` has `name`, `transport` (`http` or
+//! `run` has `id`, `repeat`, `seed`, `dir` and `home`, and for agents `record`, `replay` and `drift`: the
+//! files of `nochmal run --record` and `--replay`, empty without; `mcp` has `name`, `transport` (`http` or
 //! `stdio`), `url` (HTTP), `command` and `args` (stdio). `nochmal` is the path of this program,
 //! `profile.dir` the folder of the profile's file. `prompt.system` is the empty text where there
 //! is none, and holds the patch already. `env` has the variables that the profile passes on and
@@ -106,6 +108,8 @@ pub enum Place {
     Words,
     /// An upstream's command, arguments, folder and environment.
     Upstream,
+    /// The server of a contract: command, arguments, folder, environment, address.
+    Contract,
     /// An agent's files, environment, and first command.
     Agent,
     /// An agent's command for a later turn.
@@ -136,7 +140,16 @@ impl Names {
         if place != Place::Words {
             run.extend([("dir", text("/run")), ("home", text("/run/home"))]);
         }
+        if matches!(place, Place::Agent | Place::AgentNext) {
+            run.extend(["record", "replay", "drift"].map(|name| (name, text("/recordings/a.jsonl"))));
+        }
         let mut values: BTreeMap<String, Value> = BTreeMap::new();
+        if place == Place::Contract {
+            values.extend(vars.iter().map(|(name, value)| (name.clone(), text(value))));
+            values.insert("fixture".to_owned(), map([("url", text("http://127.0.0.1:1"))]));
+            values.insert("contract".to_owned(), map([("dir", text("/contracts"))]));
+            return Names { place, values };
+        }
         if matches!(place, Place::Words | Place::Upstream) {
             values.extend(vars.iter().map(|(name, value)| (name.clone(), text(value))));
         } else {
@@ -246,9 +259,11 @@ pub fn mistakes(source: &Arc<Source>, span: &Range<usize>, text: &str, names: &N
             }
             match closest(name, known.iter().map(String::as_str)) {
                 Some(meant) => mistake.help(format!("did you mean {}?", shown(meant))),
-                None if names.place == Place::Words || names.place == Place::Upstream => mistake.help(
-                    format!("known: {}; your own names stand under `vars:`", super::decode::list(&known)),
-                ),
+                None if matches!(names.place, Place::Words | Place::Upstream | Place::Contract) => mistake
+                    .help(format!(
+                        "known: {}; your own names stand under `vars:`",
+                        super::decode::list(&known)
+                    )),
                 None => mistake.help(format!("known: {}", super::decode::list(&known))),
             };
             mistake

@@ -150,7 +150,13 @@ pub(super) fn read(decoder: &mut Decoder, key: &Key, node: &Node, names: &Names)
 const KINDS: &[(&str, &[&str])] =
     &[("builtin", &["search", "idempotent"]), ("command", &["args", "env", "cwd"]), ("url", &["headers"])];
 
-fn server(decoder: &mut Decoder, fields: &Fields<'_>, kind: &str, names: &Names) -> Option<Server> {
+/// Reads a server; `kind` is the key that tells what it is.
+pub(crate) fn server(
+    decoder: &mut Decoder,
+    fields: &Fields<'_>,
+    kind: &str,
+    names: &Names,
+) -> Option<Server> {
     // A misspelt key is read as what was meant.
     let (kind, _) =
         *KINDS.iter().find(|(name, _)| fields.entry(name).is_some_and(|(key, _)| key.text == kind))?;

@@ -324,6 +324,7 @@ mod tests {
                 class: ToolClass::Write,
                 arguments: Some(RawJson::parse("{\"n\": 9007199254740993,\n \"n2\": 1.0}").unwrap()),
                 continuation: false,
+                binding: None,
             };
             let (record, line) = encoder.encode(Micros(call * 10), event).unwrap();
             records.push(record);

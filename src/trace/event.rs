@@ -3,6 +3,7 @@
 //! Enums are externally tagged (`{"call_sent": {…}}`): every other way loses the text of
 //! numbers on reading.
 
+use super::{Binding, Decision, Execution};
 use crate::domain::{CallId, ConnectionId, Micros, RawJson, ToolClass, ToolInfo};
 use serde::{Deserialize, Serialize};
 
@@ -38,6 +39,23 @@ pub enum Event {
         command: Vec<String>,
         /// Process id, where it is a process.
         pid: Option<u32>,
+        /// What was known of its code before it was started; older traces say nothing of it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        execution: Option<Box<Execution>>,
+    },
+    /// The upstream was rebuilt: what lies on the disk is no longer what runs.
+    Rebuilt {
+        /// Its processes are being replaced; otherwise they run on as they were.
+        replaces: bool,
+        /// The files that changed, where that is known.
+        paths: Vec<String>,
+    },
+    /// It was decided whether the agent may use the code of an epoch.
+    Approval {
+        /// The connection that the code serves.
+        connection: ConnectionId,
+        /// What was decided.
+        decision: Decision,
     },
     /// The upstream answered the handshake.
     UpstreamReady {
@@ -81,6 +99,24 @@ pub enum Event {
         /// Its number.
         connection: ConnectionId,
     },
+    /// A client got the whole list of tools.
+    CatalogueSeen {
+        /// Its number.
+        connection: ConnectionId,
+        /// SHA-256 over the canonical form of the list.
+        revision: String,
+        /// The epoch of the process that made it, where that is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        epoch: Option<String>,
+    },
+    /// A client was told that the list of tools may have changed, which says neither what nor that it
+    /// has fetched it.
+    CatalogueHint {
+        /// Its number.
+        connection: ConnectionId,
+        /// The upstream said so; otherwise the proxy, of a process that it replaced.
+        by_upstream: bool,
+    },
     /// The upstream listed tools (a page of them); a later entry replaces one of the same name.
     ToolsListed {
         /// The tools, classified (C1–C6).
@@ -102,6 +138,9 @@ pub enum Event {
         arguments: Option<RawJson>,
         /// It carries `inputResponses` or a `requestState` (J9).
         continuation: bool,
+        /// Which code and which catalogue it was made under, where that is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        binding: Option<Binding>,
     },
     /// The scenario acted on this call (J11), or found its call where it injects nothing (F4).
     ScenarioFired {
@@ -109,11 +148,17 @@ pub enum Event {
         call: CallId,
         /// What was done.
         fault: Fault,
+        /// The field of the answer that was broken, where it was one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        field: Option<String>,
     },
     /// The call is being sent upstream; recorded before the first byte leaves.
     CallSent {
         /// The call.
         call: CallId,
+        /// The id that goes along with this attempt, made before its first byte leaves.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        correlation: Option<String>,
     },
     /// The upstream answered, in time or late (after `UpstreamTimedOut` or `CallCancelled`).
     UpstreamAnswered {
@@ -228,6 +273,40 @@ pub enum Fault {
     ServerError,
     /// Nothing was injected (F4).
     PassThrough,
+    /// The upstream was rebuilt at this call (R1 to R5).
+    Rebuilt,
+    /// Not sent; the agent is told of a timeout (T1).
+    TimeoutBeforeDispatch,
+    /// Executed; the agent gets half of the answer (T3).
+    HalfAnswer,
+    /// Executed; the answer is held back until the agent has given up (T4).
+    LateAnswer,
+    /// Executed; the connection breaks in place of the answer (T5).
+    ConnectionCut,
+    /// Executed; the agent gets an answer that says or suggests that it was not (E1).
+    FailureAfterExecution,
+    /// Not sent; the connection was refused (L1).
+    ConnectionRefused,
+    /// Not sent; 401 (A1).
+    Unauthorized,
+    /// Not sent; 403 (A2).
+    Forbidden,
+    /// Not sent; a person refused it (A3).
+    ApprovalRefused,
+    /// Executed; part of the answer was changed (M1, M2, M5).
+    Altered,
+    /// Executed; success and failure in one answer (M3).
+    Contradiction,
+    /// Not sent; an answer without any contract (M4).
+    NoContract,
+    /// Sent; the connection breaks while the work goes on (I1).
+    Interrupted,
+    /// Sent; connection and upstream are gone (I2).
+    Killed,
+    /// Not sent; the agent gets an answer that a suite describes.
+    Withheld,
+    /// Sent; the agent gets an answer that a suite describes.
+    Replaced,
 }
 
 /// How the upstream answered (J4, J5, J7, J9).
@@ -283,7 +362,7 @@ pub enum Told {
         /// What it announced, in milliseconds.
         retry_after_ms: u64,
     },
-    /// Half a JSON text (F3).
+    /// Something that breaks the tool's contract: half a JSON text, a page (F3, T3, M4).
     Malformed,
     /// A server error (F5, chaos).
     ServerError,
@@ -291,6 +370,26 @@ pub enum Told {
     ConnectionLost,
     /// `UPSTREAM_UNAVAILABLE`: the upstream was gone before the call, which was not sent.
     Unavailable,
+    /// That the code which would answer is not the code that was approved; not sent.
+    StaleEpoch,
+    /// That the process was replaced during the call, and nobody knows what became of it.
+    EpochChanged,
+    /// That no connection came about, so that nothing was sent (L1).
+    LocalFailure,
+    /// 401 (A1).
+    Unauthorized,
+    /// 403 (A2).
+    Forbidden,
+    /// That a person refused it (A3).
+    Refused,
+    /// That the work was not done (E1).
+    Failed,
+    /// The upstream's answer with something of it changed, as a success (M1, M2, M5).
+    Altered,
+    /// Success and failure at once (M3).
+    Contradiction,
+    /// The upstream's own answer, after the agent had waited too long for it (T4).
+    Late,
 }
 
 /// Where a [`Event::Log`] comes from.

@@ -1,10 +1,14 @@
 //! The trace of a run: what happened, in order, as data. Everything that is said about a run
 //! is a pure function of its trace.
 
+mod advice;
 mod chain;
 mod event;
+mod execution;
 
+pub use advice::{Category, Retry};
 pub use chain::{Encoder, Trace, TraceError, read, read_sound, verify};
 pub use event::{
     Answer, AnswerKind, Body, Event, Fault, LogKind, Peer, Record, Started, TRACE_VERSION, Told,
 };
+pub use execution::{Binding, Decision, Execution, FileDigest};

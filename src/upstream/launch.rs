@@ -1,6 +1,8 @@
 //! One process of an upstream server that speaks over stdio.
 
 use crate::process::{Capture, CommandLine, Keep, Process, StartError, Stdin, Supervisor, Tree};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::time::Duration;
 use tokio::process::{ChildStdin, ChildStdout};
 
@@ -19,10 +21,25 @@ pub struct Launch {
     pub supervisor: Supervisor,
 }
 
+/// What every server gets of this program's environment: what it needs to run, and no keys.
+pub fn environment() -> BTreeMap<OsString, OsString> {
+    ["PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "SystemRoot"]
+        .into_iter()
+        .filter_map(|name| Some((name.into(), std::env::var_os(name)?)))
+        .collect()
+}
+
 /// Why an upstream could not be started.
 #[derive(Debug, thiserror::Error)]
 #[error("the upstream could not be started: {0}")]
 pub struct LaunchError(#[from] StartError);
+
+impl LaunchError {
+    /// Of something that has no command.
+    pub(crate) fn not_a_process() -> LaunchError {
+        LaunchError(StartError::Empty)
+    }
+}
 
 /// How an upstream process ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -86,7 +103,16 @@ impl Running {
     pub async fn end(mut self) -> Ended {
         drop(self.stdin.take());
         let _ = tokio::time::timeout(GRACE, self.process.wait()).await;
-        self.tree.end(&mut [&mut self.process], GRACE).await;
+        self.end_within(GRACE).await
+    }
+
+    /// Ends it and all that it started at once.
+    pub async fn kill(self) -> Ended {
+        self.end_within(Duration::ZERO).await
+    }
+
+    async fn end_within(mut self, grace: Duration) -> Ended {
+        self.tree.end(&mut [&mut self.process], grace).await;
         let exit = self.process.wait().await;
         let stderr = match &mut self.stderr {
             Some(capture) => {

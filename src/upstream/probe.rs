@@ -1,6 +1,6 @@
 //! Asking a server for its tools before any agent comes: a short process of its own (C5).
 
-use super::{LaunchError, Target, launch, remote, stderr_part};
+use super::{LaunchError, Session, Target, stderr_part};
 use crate::domain::RawJson;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -96,34 +96,13 @@ fn noise_part(noise: &str) -> String {
 /// # Errors
 /// Where it cannot be started, ends, stays silent beyond `limit` for one answer, or speaks no MCP.
 pub async fn list_tools(upstream: &Target, limit: Duration) -> Result<Vec<RawJson>, ProbeError> {
-    let command = match upstream {
-        Target::Command(command) => command,
-        Target::Url(remote) => return remote::probe::list_tools(remote, limit).await,
-    };
-    let mut running = launch(command)?;
-    let (Some(stdin), Some(stdout)) = (running.take_stdin(), running.take_stdout()) else {
-        return Ok(Vec::new());
-    };
-    let mut talk =
-        Talk { stdin, stdout: BufReader::new(stdout), next: 0, limit, meta: None, noise: String::new() };
-    let listed = talk.list().await;
-    if matches!(listed, Err(Trouble::Gone)) {
-        let _ = tokio::time::timeout(Duration::from_millis(300), talk.hear_out()).await;
-    }
-    let noise = std::mem::take(&mut talk.noise);
-    drop(talk);
-    let ended = running.end().await;
-    match listed {
-        Ok(tools) => Ok(tools),
-        Err(Trouble::Gone) => Err(ProbeError::Ended { how: ended.how, noise, stderr: ended.stderr }),
-        Err(Trouble::Silent(method)) => {
-            Err(ProbeError::Silent { method, limit, noise, stderr: ended.stderr })
-        }
-        Err(Trouble::Error(error)) => Err(error),
-    }
+    let mut session = Session::open(upstream, limit).await?;
+    let tools = session.take_tools();
+    session.end().await;
+    Ok(tools)
 }
 
-enum Trouble {
+pub(super) enum Trouble {
     /// Its stdin or stdout was closed.
     Gone,
     /// It did not answer this.
@@ -131,7 +110,8 @@ enum Trouble {
     Error(ProbeError),
 }
 
-struct Talk {
+/// A conversation over the pipes of a process.
+pub(super) struct Talk {
     stdin: ChildStdin,
     stdout: BufReader<ChildStdout>,
     next: u32,
@@ -171,7 +151,28 @@ pub(super) fn introduction() -> String {
 }
 
 impl Talk {
-    async fn list(&mut self) -> Result<Vec<RawJson>, Trouble> {
+    pub(super) fn new(stdin: ChildStdin, stdout: ChildStdout, limit: Duration) -> Talk {
+        Talk { stdin, stdout: BufReader::new(stdout), next: 0, limit, meta: None, noise: String::new() }
+    }
+
+    /// What it wrote to stdout that is no message, once.
+    pub(super) fn take_noise(&mut self) -> String {
+        std::mem::take(&mut self.noise)
+    }
+
+    /// Calls a tool.
+    pub(super) async fn call(
+        &mut self,
+        tool: &str,
+        arguments: &str,
+        limit: Duration,
+    ) -> Result<RawJson, Trouble> {
+        self.limit = limit;
+        let params = call_params(tool, arguments, self.meta.as_deref());
+        self.ask("tools/call", &params).await
+    }
+
+    pub(super) async fn list(&mut self) -> Result<Vec<RawJson>, Trouble> {
         match self.ask("initialize", &introduction()).await {
             Ok(result) => {
                 self.send(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#).await?;
@@ -266,7 +267,7 @@ impl Talk {
     }
 
     /// What a server wrote before it ended often says why.
-    async fn hear_out(&mut self) {
+    pub(super) async fn hear_out(&mut self) {
         let mut line = Vec::new();
         while matches!(self.stdout.read_until(b'\n', &mut line).await, Ok(read) if read > 0) {
             if serde_json::from_slice::<Reply<'_>>(&line).is_err() {
@@ -289,6 +290,13 @@ impl Talk {
     }
 }
 
+/// The parameters of `tools/call`.
+pub(super) fn call_params(tool: &str, arguments: &str, meta: Option<&str>) -> String {
+    let name = serde_json::Value::from(tool);
+    let meta = meta.map(|meta| format!(",{meta}")).unwrap_or_default();
+    format!(r#"{{"name":{name},"arguments":{arguments}{meta}}}"#)
+}
+
 /// Where an answer to `initialize` promises tools, or cannot be read.
 fn offers_tools(introduced: &RawJson) -> bool {
     #[derive(Deserialize)]
@@ -301,7 +309,7 @@ fn offers_tools(introduced: &RawJson) -> bool {
 }
 
 /// What MCP 2026-07-28 sends with every request in place of a handshake.
-fn modern_meta() -> String {
+pub(super) fn modern_meta() -> String {
     concat!(
         r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","#,
         r#""io.modelcontextprotocol/clientInfo":{"name":"mcp-client","version":"1.0.0"},"#,

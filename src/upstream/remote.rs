@@ -64,21 +64,7 @@ impl Remote {
             value.set_sensitive(true);
             map.append(name.parse::<HeaderName>().map_err(|_| bad())?, value);
         }
-        // It may be installed already, which is as good.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let mut client = Client::builder()
-            .redirect(redirect::Policy::none())
-            .retry(retry::never())
-            .connect_timeout(CONNECT)
-            .tcp_nodelay(true);
-        if parsed.scheme() == "http" {
-            // Nothing is asked of the machine's certificates where none is needed.
-            client = client.tls_certs_only([]);
-        }
-        if is_loopback(&parsed) {
-            client = client.no_proxy();
-        }
-        Ok(Remote { client: client.build()?, url: parsed, headers: map })
+        Ok(Remote { client: client(&parsed)?, url: parsed, headers: map })
     }
 
     /// Its address, for people: without credentials.
@@ -121,6 +107,25 @@ impl Remote {
         all.extend(headers);
         all
     }
+}
+
+/// A client for one address: nothing is asked again, nothing is sent elsewhere.
+pub(crate) fn client(url: &Url) -> reqwest::Result<Client> {
+    // It may be installed already, which is as good.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let mut client = Client::builder()
+        .redirect(redirect::Policy::none())
+        .retry(retry::never())
+        .connect_timeout(CONNECT)
+        .tcp_nodelay(true);
+    if url.scheme() == "http" {
+        // Nothing is asked of the machine's certificates where none is needed.
+        client = client.tls_certs_only([]);
+    }
+    if is_loopback(url) {
+        client = client.no_proxy();
+    }
+    client.build()
 }
 
 fn is_loopback(url: &Url) -> bool {

@@ -168,8 +168,8 @@ fn history(records: &[Record]) -> (Option<Started>, Vec<Call>) {
                     ..Call::default()
                 });
             }
-            Event::ScenarioFired { call, fault } => calls[n(call)].fired = Some(*fault),
-            Event::CallSent { call } => calls[n(call)].sent = true,
+            Event::ScenarioFired { call, fault, .. } => calls[n(call)].fired = Some(*fault),
+            Event::CallSent { call, .. } => calls[n(call)].sent = true,
             Event::UpstreamAnswered { call, answer } => {
                 calls[n(call)].answer = Some((answer.kind, answer.body.digest.clone()));
                 calls[n(call)].answered = Some(place);

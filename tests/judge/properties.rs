@@ -71,7 +71,7 @@ fn plain_counts(records: &[Record]) -> BTreeMap<(String, String), (u32, u32)> {
                 let key = (tool.clone(), arguments.as_ref().unwrap().get().to_owned());
                 calls.insert(call.0, (Some(key).filter(|_| *class == ToolClass::Write), false, None));
             }
-            Event::CallSent { call } => calls.get_mut(&call.0).unwrap().1 = true,
+            Event::CallSent { call, .. } => calls.get_mut(&call.0).unwrap().1 = true,
             Event::UpstreamAnswered { call, answer } => calls.get_mut(&call.0).unwrap().2 = Some(answer.kind),
             _ => {}
         }
@@ -112,7 +112,7 @@ fn about(event: &Event) -> Option<(u64, bool)> {
     match event {
         Event::CallReceived { call, .. } => Some((call.0, true)),
         Event::ScenarioFired { call, .. }
-        | Event::CallSent { call }
+        | Event::CallSent { call, .. }
         | Event::UpstreamAnswered { call, .. }
         | Event::UpstreamTimedOut { call }
         | Event::UpstreamLost { call }

@@ -160,14 +160,18 @@ pub fn records(scenario: Option<&str>, steps: &[Step]) -> Vec<Record> {
                         class,
                         arguments: Some(RawJson::parse(ARGUMENTS[*arguments]).unwrap()),
                         continuation: *continuation,
+                        binding: None,
                     },
                 ));
                 let injected = match fate {
                     Fate::Sent | Fate::Watched => {
                         if matches!(fate, Fate::Watched) {
-                            events.push((now, Event::ScenarioFired { call, fault: Fault::PassThrough }));
+                            events.push((
+                                now,
+                                Event::ScenarioFired { call, fault: Fault::PassThrough, field: None },
+                            ));
                         }
-                        events.push((now, Event::CallSent { call }));
+                        events.push((now, Event::CallSent { call, correlation: None }));
                         open.push(Open { call, timed_out: false, cancelled: false });
                         continue;
                     }
@@ -183,7 +187,7 @@ pub fn records(scenario: Option<&str>, steps: &[Step]) -> Vec<Record> {
                     Fate::Malformed => (Fault::Truncated, Told::Malformed),
                     Fate::ServerError => (Fault::ServerError, Told::ServerError),
                 };
-                events.push((now, Event::ScenarioFired { call, fault: injected.0 }));
+                events.push((now, Event::ScenarioFired { call, fault: injected.0, field: None }));
                 events
                     .push((now, Event::CallAnswered { call, told: injected.1, injected: true, body: None }));
             }
@@ -212,8 +216,10 @@ pub fn records(scenario: Option<&str>, steps: &[Step]) -> Vec<Record> {
                     Progress::Ghost(body) if !settled => {
                         open.remove(at);
                         events.push((now, answered(call, AnswerKind::Result, *body)));
-                        events
-                            .push((now, Event::ScenarioFired { call, fault: Fault::TimeoutAfterExecution }));
+                        events.push((
+                            now,
+                            Event::ScenarioFired { call, fault: Fault::TimeoutAfterExecution, field: None },
+                        ));
                         events.push((now, tell(Told::Timeout, true)));
                     }
                     Progress::TimeOut if !settled => {

@@ -1,7 +1,7 @@
 //! An agent and an upstream that follow a script, around the real engine, in virtual time.
 
 use nochmal::domain::classify::Classifier;
-use nochmal::domain::{ConnectionId, Micros};
+use nochmal::domain::{ConnectionId, Micros, Present};
 use nochmal::proxy::engine::{Action, Engine, Input, Settings};
 use nochmal::scenario::{self, Parameters};
 use nochmal::trace::{Encoder, Event, Record, Started, TRACE_VERSION};
@@ -94,11 +94,14 @@ pub fn play(case: &Case) -> Outcome {
         retry_after: Duration::from_secs(retry_after),
         error_rate: if chaos { 1.0 } else { 0.0 },
         seed: 0,
+        ..Parameters::default()
     };
     let engine = Engine::new(Settings {
         scenario: scenario::build(case.scenario.as_deref().unwrap_or("none"), &parameters).unwrap(),
         classify: Box::new(move |tool| classifier.classify(tool)),
         upstream_timeout: LIMIT,
+        present: Present::Plain,
+        correlation: None,
     });
     let mut rig = Rig {
         case,
@@ -160,6 +163,7 @@ impl Rig<'_> {
                 }
                 Action::ToUpstream { message, .. } => self.upstream(&message),
                 Action::Tell { .. } => panic!("nobody offered the audit tools"),
+                _ => panic!("no case breaks a connection or replaces a process"),
             }
         }
     }

@@ -192,7 +192,6 @@ fn sense() {
 fn later() {
     let mut cases = Refusals::default();
     cases.replaced("some_keys_are_not_available", "repeats: 10", "rebuilt: []\nsecrets: []\nrepeats: 10");
-    cases.replaced("confirmed_is_not_available", "when: always", "when: not_confirmed");
     cases.replaced(
         "url_and_oracle_are_not_available",
         "    command: npx\n    args: [\"-y\", \"some-server\"]\n    env: {FILE: \"{{ run.dir }}/memory.jsonl\"}\n",

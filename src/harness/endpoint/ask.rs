@@ -39,7 +39,7 @@ pub(super) fn text(value: Option<&Value>) -> String {
 }
 
 /// The elements of a list; none where there is no list.
-pub(super) fn list(value: Option<&Value>) -> impl Iterator<Item = &Value> {
+pub(crate) fn list(value: Option<&Value>) -> impl Iterator<Item = &Value> {
     value.and_then(Value::as_array).into_iter().flatten()
 }
 

@@ -1,6 +1,6 @@
 //! A child process that is an MCP server: started with a small environment, ended in steps.
 
-use super::config::ServerCommand;
+use super::config::Command as ServerCommand;
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::process::{ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};

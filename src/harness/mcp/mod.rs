@@ -1,18 +1,26 @@
-//! Tools of MCP servers that the agent starts itself.
+//! Tools of MCP servers: of those that the agent starts itself, and of those behind a URL.
 
+mod arguments;
 mod child;
 pub mod config;
+mod connect;
+mod names;
 
 use super::message::{ToolCall, ToolSpec};
 use super::model::BoxFuture;
-use super::tools::{ToolOutcome, Tools};
+use super::tools::{ToolOutcome, Tools, unknown};
+use crate::domain::ToolClass;
+use crate::domain::classify::Classifier;
+use arguments::Schema;
 use child::ServerProcess;
-use config::ServerCommand;
+use config::McpServer;
+use connect::Connection;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ClientCapabilities, ClientConfig, ContentBlock,
-    Implementation, ProtocolVersion, ResourceContents,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ClientConfig, ContentBlock, ResourceContents,
+    Tool,
 };
-use rmcp::service::{ClientLifecycleMode, ClientServiceExt, Peer, RoleClient, RunningService, ServiceError};
+use rmcp::service::{Peer, RoleClient, RunningService, ServiceError};
+use std::collections::HashSet;
 use std::time::Duration;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -65,96 +73,72 @@ pub struct StartError {
 struct Server {
     name: String,
     service: RunningService<RoleClient, ClientConfig>,
-    process: ServerProcess,
+    process: Option<ServerProcess>,
 }
 
+/// Where the calls of one offered tool go.
 struct Route {
     peer: Peer<RoleClient>,
     server: String,
     /// The tool's name at its server.
     tool: String,
+    class: ToolClass,
+    schema: Schema,
 }
 
 /// The tools of all servers of an agent.
 pub struct McpTools {
     servers: Vec<Server>,
     specs: Vec<ToolSpec>,
+    /// One for each of `specs`.
     routes: Vec<Route>,
+    names: HashSet<String>,
     call: Duration,
 }
 
 impl McpTools {
-    /// Starts the servers and lists their tools.
+    /// Reaches the servers and lists their tools.
     ///
     /// # Errors
-    /// Where a server cannot be started or does not speak MCP, or `cancel` was called; all
+    /// Where a server cannot be reached or does not speak MCP, or `cancel` was called; all
     /// others are ended then.
     pub async fn start(
-        servers: &[ServerCommand],
+        servers: &[McpServer],
         options: Options,
         cancel: &CancellationToken,
     ) -> Result<McpTools, StartError> {
-        let mut tools =
-            McpTools { servers: Vec::new(), specs: Vec::new(), routes: Vec::new(), call: options.call };
+        let mut tools = McpTools {
+            servers: Vec::new(),
+            specs: Vec::new(),
+            routes: Vec::new(),
+            names: HashSet::new(),
+            call: options.call,
+        };
         for server in servers {
-            if let Err(error) = tools.add(server, options, cancel).await {
-                tools.close().await;
-                return Err(error);
+            match connect::open(server, options, cancel).await {
+                Ok(connection) => tools.add(&server.name, connection),
+                Err(error) => {
+                    tools.close().await;
+                    return Err(error);
+                }
             }
         }
         Ok(tools)
     }
 
-    async fn add(
-        &mut self,
-        server: &ServerCommand,
-        options: Options,
-        cancel: &CancellationToken,
-    ) -> Result<(), StartError> {
-        let failed = |reason: String, stderr: String| StartError {
-            server: server.name.clone(),
-            reason,
-            stderr: if stderr.is_empty() { stderr } else { format!("\nits stderr ends with:\n{stderr}") },
-        };
-        let (mut process, stdout, stdin) = ServerProcess::start(server)
-            .map_err(|error| failed(format!("cannot start {}: {error}", server.program), String::new()))?;
-        let identity = Implementation::new("nochmal-agent", env!("CARGO_PKG_VERSION"));
-        let client = ClientConfig::new(ClientCapabilities::default(), identity)
-            .with_protocol_version(ProtocolVersion::LATEST);
-        let opening = timeout(options.start, async {
-            let service = client
-                .serve_with_lifecycle((stdout, stdin), lifecycle(options.handshake))
-                .await
-                .map_err(|error| format!("no MCP session came about: {error}"))?;
-            let tools = service
-                .list_all_tools()
-                .await
-                .map_err(|error| format!("it does not list its tools: {error}"))?;
-            Ok::<_, String>((service, tools))
-        });
-        let opened = tokio::select! {
-            biased;
-            () = cancel.cancelled() => Err("cancelled before it was ready".to_owned()),
-            opened = opening => {
-                opened.unwrap_or_else(|_| Err(format!("not ready after {:?}", options.start)))
-            }
-        };
-        let (service, tools) = match opened {
-            Ok(opened) => opened,
-            Err(mut reason) => {
-                if let Some(status) = process.ended().await {
-                    reason = format!("it ended ({status}) before it was ready");
-                }
-                let stderr = process.end().await;
-                return Err(failed(reason, stderr));
-            }
-        };
+    fn add(&mut self, server: &str, connection: Connection) {
+        let Connection { service, process, tools } = connection;
         for tool in tools {
-            let mut name = tool.name.to_string();
-            if self.specs.iter().any(|spec| spec.name == name) {
-                name = format!("{}__{name}", server.name);
-            }
+            let name = names::offered(server, &tool.name, &self.names);
+            self.names.insert(name.clone());
             let hints = tool.annotations.as_ref();
+            self.routes.push(Route {
+                peer: service.peer().clone(),
+                server: server.to_owned(),
+                tool: tool.name.to_string(),
+                class: class(&tool),
+                schema: Schema::new(&name, &tool.input_schema),
+            });
             self.specs.push(ToolSpec {
                 name,
                 description: tool.description.as_deref().unwrap_or_default().to_owned(),
@@ -162,35 +146,35 @@ impl McpTools {
                 read_only: hints.and_then(|hints| hints.read_only_hint),
                 destructive: hints.and_then(|hints| hints.destructive_hint),
             });
-            self.routes.push(Route {
-                peer: service.peer().clone(),
-                server: server.name.clone(),
-                tool: tool.name.to_string(),
-            });
         }
-        self.servers.push(Server { name: server.name.clone(), service, process });
-        Ok(())
+        self.servers.push(Server { name: server.to_owned(), service, process });
     }
 
-    /// Ends the servers, one after the other in the order of their start.
+    fn route(&self, name: &str) -> Option<&Route> {
+        self.specs.iter().position(|spec| spec.name == name).and_then(|at| self.routes.get(at))
+    }
+
+    /// Ends the sessions, and the servers that were started, in the order of their start.
     pub async fn close(self) {
         for mut server in self.servers {
             // Closes its stdin.
             if let Err(error) = server.service.close_with_timeout(Duration::from_secs(1)).await {
                 tracing::debug!(server = server.name, %error, "closing");
             }
-            server.process.end().await;
+            if let Some(process) = server.process {
+                process.end().await;
+            }
         }
     }
 }
 
-fn lifecycle(handshake: Handshake) -> ClientLifecycleMode {
-    let preferred_versions = vec![ProtocolVersion::V_2026_07_28];
-    match handshake {
-        Handshake::Initialize => ClientLifecycleMode::Initialize,
-        Handshake::Discover => ClientLifecycleMode::Discover { preferred_versions },
-        Handshake::Auto => ClientLifecycleMode::Auto { preferred_versions, legacy_version: None },
-    }
+/// By the server's hints, else by the name, as everywhere (C3–C6).
+fn class(tool: &Tool) -> ToolClass {
+    let classifier = Classifier::new(None, Vec::new(), Vec::new());
+    serde_json::value::to_raw_value(tool)
+        .ok()
+        .and_then(|raw| classifier.classify(&raw))
+        .map_or(ToolClass::Unclassified, |info| info.class)
 }
 
 impl Tools for McpTools {
@@ -198,12 +182,22 @@ impl Tools for McpTools {
         &self.specs
     }
 
+    fn class(&self, name: &str) -> ToolClass {
+        self.route(name).map_or(ToolClass::Unclassified, |route| route.class)
+    }
+
+    fn refusal(&self, call: &ToolCall) -> Option<String> {
+        match self.route(&call.name) {
+            Some(route) => route.schema.mistakes(&call.name, &call.arguments),
+            None => unknown(call, &self.specs),
+        }
+    }
+
     fn call<'a>(&'a self, call: &'a ToolCall) -> BoxFuture<'a, ToolOutcome> {
         Box::pin(async move {
-            let Some(at) = self.specs.iter().position(|spec| spec.name == call.name) else {
-                return ToolOutcome::error(format!("There is no tool \"{}\".", call.name));
+            let Some(route) = self.route(&call.name) else {
+                return ToolOutcome::error(unknown(call, &self.specs).unwrap_or_default());
             };
-            let route = &self.routes[at];
             let params =
                 CallToolRequestParams::new(route.tool.clone()).with_arguments(call.arguments.clone());
             // Dropping the request tells the server that it is cancelled.

@@ -114,12 +114,11 @@ impl Script {
             None => arguments::fill(&write.input_schema, &prompt, behaviour.keyed),
         };
         let call = |name: &str, arguments| ModelTurn {
-            tool_calls: vec![ToolCall {
-                id: format!("call_{}", reading.calls + 1),
-                name: name.to_owned(),
+            tool_calls: vec![ToolCall::new(
+                format!("call_{}", reading.calls + 1),
+                name.to_owned(),
                 arguments,
-                unreadable: None,
-            }],
+            )],
             ..ModelTurn::default()
         };
         let say = |belief| ModelTurn {

@@ -61,6 +61,7 @@ impl History {
             class,
             arguments: Some(RawJson::parse(arguments).unwrap()),
             continuation,
+            binding: None,
         });
         call
     }
@@ -73,13 +74,13 @@ impl History {
 
     pub fn book_as(&mut self, arguments: &str, rpc_id: &str) -> CallId {
         let call = self.arrives("create_booking", arguments, rpc_id, false);
-        self.event(Event::CallSent { call });
+        self.event(Event::CallSent { call, correlation: None });
         call
     }
 
     pub fn goes_on(&mut self, arguments: &str) -> CallId {
         let call = self.arrives("create_booking", arguments, "99", true);
-        self.event(Event::CallSent { call });
+        self.event(Event::CallSent { call, correlation: None });
         call
     }
 
@@ -115,14 +116,14 @@ impl History {
     /// F1.
     pub fn becomes_a_ghost(&mut self, call: CallId) -> &mut History {
         self.upstream(call, AnswerKind::Result, &call.0.to_string())
-            .event(Event::ScenarioFired { call, fault: Fault::TimeoutAfterExecution })
+            .event(Event::ScenarioFired { call, fault: Fault::TimeoutAfterExecution, field: None })
             .told(call, Told::Timeout, true)
     }
 
     /// A booking that the scenario answers.
     pub fn book_in_vain(&mut self, arguments: &str, fault: Fault, told: Told) -> CallId {
         let call = self.arrives("create_booking", arguments, "7", false);
-        self.event(Event::ScenarioFired { call, fault }).told(call, told, true);
+        self.event(Event::ScenarioFired { call, fault, field: None }).told(call, told, true);
         call
     }
 
@@ -142,7 +143,7 @@ impl History {
 
     pub fn looks(&mut self) -> &mut History {
         let call = self.arrives("find_bookings", "{}", "55", false);
-        self.event(Event::CallSent { call }).succeeds(call)
+        self.event(Event::CallSent { call, correlation: None }).succeeds(call)
     }
 
     pub fn reconnects(&mut self) -> &mut History {

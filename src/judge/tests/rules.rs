@@ -123,7 +123,7 @@ fn j9_a_continuation_that_was_not_sent_leaves_the_attempt_waiting() {
     let first = h.book(ADA);
     h.asks(first);
     let second = h.arrives("create_booking", ADA, "2", true);
-    h.event(Event::ScenarioFired { call: second, fault: Fault::ServerError });
+    h.event(Event::ScenarioFired { call: second, fault: Fault::ServerError, field: None });
     h.told(second, Told::ServerError, true);
     assert_eq!(h.judged().operations[0].outcome, "EXECUTION_UNKNOWN");
     let third = h.goes_on(ADA);
@@ -303,8 +303,8 @@ fn j18_the_reasons_stand_in_order() {
 fn j19_what_only_watches_is_a_baseline() {
     let mut h = History::new(Some("F4"));
     let call = h.arrives("create_booking", ADA, "1", false);
-    h.event(Event::ScenarioFired { call, fault: Fault::PassThrough });
-    h.event(Event::CallSent { call }).succeeds(call);
+    h.event(Event::ScenarioFired { call, fault: Fault::PassThrough, field: None });
+    h.event(Event::CallSent { call, correlation: None }).succeeds(call);
     let judgement = h.judged();
     assert_eq!(judgement.coverage.scenario_triggered, Some(true));
     insta::assert_snapshot!(judgement.reason, @"No violation in 1 operation; no fault was injected, so this is a baseline only.");
@@ -326,7 +326,7 @@ fn j24_the_look_up_must_come_after_the_agent_was_told() {
     let mut h = History::new(F1);
     let ghost = h.book(ADA);
     let read = h.arrives("find_bookings", "{}", "5", false);
-    h.event(Event::CallSent { call: read });
+    h.event(Event::CallSent { call: read, correlation: None });
     h.becomes_a_ghost(ghost).succeeds(read);
     assert_eq!(h.judged().kinds(), ["UNVERIFIED_AFTER_TIMEOUT"]);
     h.looks();

@@ -54,7 +54,7 @@ fn what_cannot_have_happened_is_not_judged() {
             h.upstream(CallId(9), AnswerKind::Result, "x");
         },
         |h| {
-            h.event(Event::CallSent { call: CallId(1) });
+            h.event(Event::CallSent { call: CallId(1), correlation: None });
         },
         |h| {
             h.event(Event::UpstreamTimedOut { call: CallId(1) });
@@ -66,7 +66,7 @@ fn what_cannot_have_happened_is_not_judged() {
             h.event(Event::CallCancelled { call: CallId(u64::MAX) });
         },
         |h| {
-            h.event(Event::ScenarioFired { call: CallId(3), fault: Fault::ServerError });
+            h.event(Event::ScenarioFired { call: CallId(3), fault: Fault::ServerError, field: None });
         },
         |h| {
             // Told of a success that the upstream never gave.

@@ -1,8 +1,8 @@
 //! The engine, message by message.
 
 use super::*;
-use crate::scenario::Parameters;
-use crate::trace::Fault;
+use crate::scenario::{self, Parameters};
+use crate::trace::{AnswerKind, Fault, Told};
 
 const ONE: ConnectionId = ConnectionId(1);
 
@@ -28,12 +28,22 @@ fn classify(tool: &RawValue) -> Option<ToolInfo> {
 }
 
 impl Wire {
+    /// The same, whose failures are told in a form and whose calls have ids upstream.
+    fn presenting(scenario: &str, present: Present) -> Wire {
+        let mut wire = Wire::new(scenario);
+        wire.engine.present = present;
+        wire.engine.correlation = Some("run".to_owned());
+        wire
+    }
+
     /// A connected client whose upstream lists `create_booking`, `find_bookings` and `sync`.
     fn new(scenario: &str) -> Wire {
         let engine = Engine::new(Settings {
             scenario: scenario::build(scenario, &Parameters::default()).unwrap(),
             classify: Box::new(classify),
             upstream_timeout: Duration::from_secs(60),
+            present: Present::Plain,
+            correlation: None,
         });
         let mut wire = Wire { engine, now: Micros(0), events: vec![], client: vec![], upstream: vec![] };
         wire.input(Input::ClientConnected { connection: ONE, transport: "stdio" });
@@ -54,6 +64,12 @@ impl Wire {
                 Action::Record(event) => self.events.push(event),
                 Action::ToClient { message, .. } => self.client.push(message),
                 Action::ToUpstream { message, .. } => self.upstream.push(message),
+                Action::Cut { id, .. } => self.client.push(format!("cut {id}")),
+                Action::Kill { .. } => self.upstream.push("kill".to_owned()),
+                Action::Rebuild => {}
+                Action::Replace { .. } => self.upstream.push("replace".to_owned()),
+                Action::Close { .. } => self.client.push("close".to_owned()),
+                Action::Ask { decision, .. } => self.upstream.push(format!("ask {}", decision.epoch)),
                 Action::Tell { id, question, .. } => self.client.push(format!("{id} {question:?}")),
             }
         }
@@ -238,7 +254,7 @@ fn j14_of_two_parallel_writes_the_first_answered_is_the_ghost() {
     wire.answer(2);
     wire.answer(1);
     let fired = wire.events.iter().find_map(|event| match event {
-        Event::ScenarioFired { call, fault } => Some((*call, *fault)),
+        Event::ScenarioFired { call, fault, .. } => Some((*call, *fault)),
         _ => None,
     });
     assert_eq!(fired, Some((CallId(2), Fault::TimeoutAfterExecution)));
@@ -411,3 +427,6 @@ fn a_tool_that_was_listed_as_a_write_stays_one() {
     assert!(matches!(&wire.events[0], Event::CallReceived { class: ToolClass::Write, .. }));
     assert_eq!(wire.told(), [(Told::ServerError, true)]);
 }
+
+mod held;
+mod rebuilt;

@@ -1,33 +1,80 @@
 //! What the engine says itself, and how it reads what others say.
 
 use super::super::message::{CallResult, Implementation, Introduction, MetaParams, View};
-use super::{Action, Call, Connection};
-use crate::domain::{CallId, ConnectionId, RawJson};
-use crate::scenario::{self, Injection};
-use crate::trace::{AnswerKind, Body, Event, Peer, Told};
+use super::calls::Call;
+use super::{Action, Connection};
+use crate::domain::{CallId, ConnectionId, Present, RawJson};
+use crate::scenario::{self, Injection, Reply};
+use crate::trace::{AnswerKind, Body, Category, Event, Peer, Retry, Told};
 use serde_json::value::RawValue;
 
 /// Answers longer than this are kept in the trace by length and digest only, in bytes.
 const BODY_KEPT: usize = 64 * 1024;
 
-/// Records that the scenario struck and tells the agent what it says (J13).
-pub(super) fn inject(number: CallId, call: &Call, injection: &Injection, actions: &mut Vec<Action>) {
-    actions.push(Action::Record(Event::ScenarioFired { call: number, fault: injection.fault }));
-    tell(number, call, injection.told, &injection.text, true, actions);
+/// What the agent gets in place of the upstream's answer.
+#[derive(Default)]
+pub(super) struct Composed {
+    pub message: Option<String>,
+    /// Absent where the agent gets the upstream's own answer, or none.
+    pub body: Option<Body>,
 }
 
+/// Puts an answer of the scenario into words (J13).
+pub(super) fn compose(call: &Call, injection: &Injection, own: Option<String>, present: Present) -> Composed {
+    let answer = |result: RawJson| Composed {
+        message: Some(format!(r#"{{"jsonrpc":"2.0","id":{},"result":{result}}}"#, call.id)),
+        body: Some(keep(result.raw())),
+    };
+    let told = injection.told;
+    // What no contract could notice is told as it is: a list that is only longer than it was.
+    let noticed = told != Told::Altered || injection.field.is_some();
+    let advice = told.advice().filter(|_| present == Present::Structured && noticed);
+    match (&injection.reply, advice) {
+        (Reply::Text { text, .. }, Some(advice)) => {
+            let text = if advice.0 == Category::MalformedResponse { UNREADABLE } else { text.as_str() };
+            answer(structured(call, advice, text))
+        }
+        (Reply::Result(_), Some(advice)) => answer(structured(call, advice, UNREADABLE)),
+        (Reply::ProtocolError { message, .. }, Some(advice)) => answer(structured(call, advice, message)),
+        (Reply::Text { text, is_error }, None) => answer(scenario::text_result(text, *is_error, call.modern)),
+        (Reply::Result(result), None) => answer(result.clone()),
+        (Reply::ProtocolError { code, message }, None) => {
+            let error = RawJson::of(&serde_json::json!({"code": code, "message": message}));
+            let error = error.unwrap_or_else(|_| RawJson::null());
+            Composed {
+                message: Some(format!(r#"{{"jsonrpc":"2.0","id":{},"error":{error}}}"#, call.id)),
+                body: Some(keep(error.raw())),
+            }
+        }
+        (Reply::Own, _) => Composed { message: own, body: None },
+        (Reply::Cut { .. }, _) => Composed::default(),
+    }
+}
+
+/// What a tool says that checks what it is answered.
+const UNREADABLE: &str = "The response does not have the promised form and cannot be used.";
+
+fn structured(call: &Call, advice: (Category, Retry), text: &str) -> RawJson {
+    let id = call.correlation.as_deref().unwrap_or_default();
+    scenario::structured_result(advice, &call.tool, id, text, call.modern)
+}
+
+/// Tells the agent of a failure that no scenario made.
 pub(super) fn tell(
     number: CallId,
     call: &Call,
     told: Told,
     text: &str,
-    injected: bool,
+    present: Present,
     actions: &mut Vec<Action>,
 ) {
-    let result = scenario::error_result(text, call.modern);
+    let result = match told.advice().filter(|_| present == Present::Structured) {
+        Some(advice) => structured(call, advice, text),
+        None => scenario::error_result(text, call.modern),
+    };
     let message = format!(r#"{{"jsonrpc":"2.0","id":{},"result":{}}}"#, call.id, result);
     let body = Some(keep(result.raw()));
-    actions.push(Action::Record(Event::CallAnswered { call: number, told, injected, body }));
+    actions.push(Action::Record(Event::CallAnswered { call: number, told, injected: false, body }));
     actions.push(Action::ToClient { connection: call.connection, message });
 }
 

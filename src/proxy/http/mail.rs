@@ -73,6 +73,8 @@ pub(super) enum Delivery {
     Begun,
     /// Something that belongs to the request but does not answer it.
     Interim(String),
+    /// The connection breaks in place of the answer.
+    Cut,
     /// The answer.
     Final(String, Option<Arc<Refusal>>),
 }
@@ -80,7 +82,7 @@ pub(super) enum Delivery {
 impl Delivery {
     pub fn text(self) -> Option<String> {
         match self {
-            Delivery::Begun => None,
+            Delivery::Begun | Delivery::Cut => None,
             Delivery::Interim(text) | Delivery::Final(text, _) => Some(text),
         }
     }
@@ -212,8 +214,17 @@ impl Client {
     }
 
     pub fn deliver(&self, outgoing: Outgoing) {
-        let Outgoing { message, carried } = outgoing;
+        let Outgoing { message, carried, cut } = outgoing;
         let mut mail = lock(&self.mail);
+        if let Some(id) = cut {
+            let id = key(id.get());
+            let number = mail.posts.iter().find(|(_, post)| post.id == id).map(|(number, _)| *number);
+            // It is not kept: there is nothing to come back for.
+            if let Some(post) = number.and_then(|number| mail.posts.remove(&number)) {
+                let _ = post.answers.send(Delivery::Cut);
+            }
+            return;
+        }
         if message.is_empty() {
             if let Some(Stream::Of(id)) = &carried.stream
                 && let Some(post) = mail.posts.values().find(|post| post.events && post.id == *id)

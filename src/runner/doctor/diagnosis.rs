@@ -1,5 +1,6 @@
 //! What is missing, and what mends it. Pure.
 
+use crate::harness::provider;
 use crate::harness::script::Script;
 use crate::suite::AgentProfile;
 use serde::Serialize;
@@ -251,7 +252,7 @@ pub fn diagnose(facts: &Facts) -> Diagnosis {
             .needs
             .iter()
             .filter(|need| need.agent == profile.agent)
-            .filter(|need| need.agent != BUILT_IN || Script::parse(&need.model).is_err())
+            .filter(|need| need.agent != BUILT_IN || !needs_nothing(&need.model))
             .map(|need| need.model.as_str())
             .collect();
         if !models.is_empty() {
@@ -328,8 +329,14 @@ fn access(facts: &Facts, profile: &Profile, models: &[&str], diagnosis: &mut Dia
     }
 }
 
-/// A model's name without what some programs put before it: `openai/gpt-5`.
+/// Whether the built-in agent reaches a model without key and variable.
+fn needs_nothing(model: &str) -> bool {
+    Script::parse(model).is_ok() || provider::apart(model).1
+}
+
+/// A model's name without what some programs put before it: `openai/gpt-5`, `openai:gpt-5`.
 fn bare(model: &str) -> &str {
+    let (model, _) = provider::apart(model);
     model.rsplit('/').next().unwrap_or(model)
 }
 
@@ -462,6 +469,8 @@ mod tests {
         facts.endpoints = vec![endpoint];
         assert_eq!(diagnose(&facts), Diagnosis::default());
         assert!(is_there("script:random:0.3", &["random".to_owned()]));
+        assert!(is_there("openai:qwen3:14b", &["qwen3:14b".to_owned()]));
+        assert!(needs_nothing("ollama:qwen3:14b") && needs_nothing("naive") && !needs_nothing("openai:a"));
         assert!(is_there("gemma4", &["gemma4:latest".to_owned()]));
     }
 

@@ -45,6 +45,7 @@ fn received(call: u64) -> Event {
         class: ToolClass::Write,
         arguments: None,
         continuation: false,
+        binding: None,
     }
 }
 

@@ -18,6 +18,7 @@ const ALWAYS: &[(&str, Kind)] = &[
     ("ANTHROPIC_BASE_URL", Kind::Bare),
     ("ANTHROPIC_API_KEY", Kind::Key),
     ("GOOGLE_GEMINI_BASE_URL", Kind::Bare),
+    ("GEMINI_BASE_URL", Kind::Bare),
     ("GEMINI_API_KEY", Kind::Key),
 ];
 

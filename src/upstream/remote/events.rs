@@ -16,6 +16,7 @@ pub(crate) struct Events {
     after_return: bool,
     data: Option<Vec<u8>>,
     kind: Option<Vec<u8>>,
+    every_kind: bool,
     /// After which event a broken stream can be taken up again.
     pub last_id: Option<String>,
     /// How long the server wants its client to wait before that.
@@ -23,6 +24,11 @@ pub(crate) struct Events {
 }
 
 impl Events {
+    /// For streams whose events have names. Without it only messages are events.
+    pub fn of_every_kind() -> Events {
+        Events { every_kind: true, ..Events::default() }
+    }
+
     /// Takes bytes and gives the events that they complete.
     pub fn push(&mut self, bytes: &[u8]) -> Vec<ServerEvent> {
         let mut events = Vec::new();
@@ -79,7 +85,8 @@ impl Events {
     fn dispatch(&mut self) -> Option<ServerEvent> {
         let kind = self.kind.take();
         let data = self.data.take()?;
-        matches!(kind.as_deref(), None | Some(b"message")).then_some(ServerEvent { data })
+        (self.every_kind || matches!(kind.as_deref(), None | Some(b"message")))
+            .then_some(ServerEvent { data })
     }
 }
 
@@ -107,6 +114,8 @@ mod tests {
 
     #[test]
     fn events_of_other_kinds_are_not_for_us() {
+        let every = Events::of_every_kind().push(b"event: ping\ndata: {}\n\n");
+        assert_eq!(every, [ServerEvent { data: b"{}".to_vec() }]);
         assert_eq!(all(&["event: ping\ndata: {}\n\ndata: 1\n\n"]).0, ["1"]);
     }
 }

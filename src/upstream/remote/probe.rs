@@ -1,8 +1,11 @@
-//! Asking a server over HTTP for its tools before any agent comes, in a session of its own (C5).
+//! A session at a server over HTTP that is no agent's: for its tools before any agent comes (C5), and
+//! for calls of one tool.
 
 use super::{Events, Remote, SESSION, VERSION, content_type, mirror};
 use crate::domain::RawJson;
-use crate::upstream::probe::{MOST_PAGES, PROTOCOL, Page, ProbeError, Reply, introduction};
+use crate::upstream::probe::{
+    MOST_PAGES, PROTOCOL, Page, ProbeError, Reply, call_params, introduction, modern_meta,
+};
 use axum::http::{HeaderMap, HeaderValue};
 use serde_json::value::RawValue;
 use std::time::Duration;
@@ -10,39 +13,65 @@ use std::time::Duration;
 /// The first version without a handshake.
 const MODERN: &str = "2026-07-28";
 
-/// Asks for the tools and ends the session. Each tool is as the server wrote it.
-pub(in crate::upstream) async fn list_tools(
-    remote: &Remote,
-    limit: Duration,
-) -> Result<Vec<RawJson>, ProbeError> {
-    let mut talk = Talk { remote, headers: HeaderMap::new(), next: 0, limit };
-    let listed = match talk.introduce().await {
-        Ok(()) => talk.list("").await,
-        // A server that knows no handshake any more.
-        Err(error @ (ProbeError::Refused { .. } | ProbeError::Http { .. })) => {
-            talk.headers.insert(VERSION, HeaderValue::from_static(MODERN));
-            let meta = format!(
-                r#""_meta":{{"io.modelcontextprotocol/protocolVersion":"{MODERN}","io.modelcontextprotocol/clientInfo":{{"name":"mcp-client","version":"1.0.0"}},"io.modelcontextprotocol/clientCapabilities":{{}}}}"#
-            );
-            mirror::standard("tools/list", None, &mut talk.headers);
-            talk.list(&meta).await.map_err(|_| error)
-        }
-        Err(error) => Err(error),
-    };
-    if talk.headers.contains_key(&SESSION) {
-        let _ = tokio::time::timeout(Duration::from_secs(1), remote.delete(talk.headers)).await;
-    }
-    listed
-}
-
-struct Talk<'a> {
-    remote: &'a Remote,
+/// A session at a server.
+pub(in crate::upstream) struct Talk {
+    remote: Remote,
     headers: HeaderMap,
     next: u32,
     limit: Duration,
+    /// What goes along with every request to a server that knows no handshake.
+    meta: Option<String>,
 }
 
-impl Talk<'_> {
+impl Talk {
+    /// Opens a session and asks for the tools. Each is as the server wrote it.
+    pub(in crate::upstream) async fn open(
+        remote: &Remote,
+        limit: Duration,
+    ) -> Result<(Talk, Vec<RawJson>), ProbeError> {
+        let remote = remote.clone();
+        let mut talk = Talk { remote, headers: HeaderMap::new(), next: 0, limit, meta: None };
+        let listed = match talk.introduce().await {
+            Ok(()) => talk.list().await,
+            // A server that knows no handshake any more.
+            Err(error @ (ProbeError::Refused { .. } | ProbeError::Http { .. })) => {
+                talk.headers.insert(VERSION, HeaderValue::from_static(MODERN));
+                talk.meta = Some(modern_meta());
+                talk.list().await.map_err(|_| error)
+            }
+            Err(error) => Err(error),
+        };
+        match listed {
+            Ok(tools) => Ok((talk, tools)),
+            Err(error) => {
+                talk.end().await;
+                Err(error)
+            }
+        }
+    }
+
+    /// Calls a tool.
+    pub(in crate::upstream) async fn call(
+        &mut self,
+        tool: &str,
+        arguments: &str,
+        limit: Duration,
+    ) -> Result<RawJson, ProbeError> {
+        self.limit = limit;
+        if self.meta.is_some() {
+            mirror::standard("tools/call", Some(tool), &mut self.headers);
+        }
+        let params = call_params(tool, arguments, self.meta.as_deref());
+        self.ask("tools/call", &params).await
+    }
+
+    /// Ends the session, where there is one.
+    pub(in crate::upstream) async fn end(self) {
+        if self.headers.contains_key(&SESSION) {
+            let _ = tokio::time::timeout(Duration::from_secs(1), self.remote.delete(self.headers)).await;
+        }
+    }
+
     async fn introduce(&mut self) -> Result<(), ProbeError> {
         let result = self.ask("initialize", &introduction()).await?;
         #[derive(serde::Deserialize)]
@@ -58,7 +87,11 @@ impl Talk<'_> {
         sent.map(drop).map_err(|error| broken("initialize", &error))
     }
 
-    async fn list(&mut self, meta: &str) -> Result<Vec<RawJson>, ProbeError> {
+    async fn list(&mut self) -> Result<Vec<RawJson>, ProbeError> {
+        if self.meta.is_some() {
+            mirror::standard("tools/list", None, &mut self.headers);
+        }
+        let meta = self.meta.clone().unwrap_or_default();
         let mut tools = Vec::new();
         let mut params = format!("{{{meta}}}");
         for _ in 0..MOST_PAGES {

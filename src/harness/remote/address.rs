@@ -1,0 +1,133 @@
+//! Where a provider is, and the key for it: out of the environment, never out of a file.
+
+use super::Key;
+use reqwest::Url;
+
+/// Reads a variable of the environment; none where it is empty.
+pub type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+/// The variables of one provider, and what holds without them.
+#[derive(Debug)]
+pub struct Place {
+    /// Base URLs, the first that is set.
+    pub urls: &'static [&'static str],
+    /// The vendor's own.
+    pub default_url: &'static str,
+    /// Keys of the provider's own kind, the first that is set.
+    pub keys: &'static [&'static str],
+    /// A token for a bearer, where there is no key.
+    pub tokens: &'static [&'static str],
+    /// What programs differ in whether it belongs to the base URL.
+    pub version: &'static str,
+    /// Whether the vendor's own address needs a key. Any other may do without.
+    pub needs_key: bool,
+}
+
+/// Why a provider cannot be reached at all.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AddressError {
+    /// A base URL.
+    #[error("{variable} is not the URL of a model endpoint: {reason}")]
+    Url {
+        /// Where it stands.
+        variable: String,
+        /// Why not.
+        reason: String,
+    },
+    /// A key is needed.
+    #[error("{0} is not set, and the vendor's own endpoint asks for it; for another one set {1}")]
+    NoKey(&'static str, &'static str),
+}
+
+impl Place {
+    /// The base URL without a slash at its end, and the key.
+    ///
+    /// # Errors
+    /// Where the URL cannot be used, or the vendor's own endpoint would be asked without a key.
+    pub fn resolve(&self, environment: Environment<'_>) -> Result<(Url, Key), AddressError> {
+        let first = |names: &[&'static str]| {
+            names.iter().find_map(|name| environment(name).map(|value| (*name, value)))
+        };
+        let key = match (first(self.keys), first(self.tokens)) {
+            (Some((_, key)), _) => Key::Own(key),
+            (None, Some((_, token))) => Key::Bearer(token),
+            (None, None) => Key::None,
+        };
+        let given = first(self.urls);
+        if let (None, true, Key::None, [name, ..], [url, ..]) =
+            (&given, self.needs_key, &key, self.keys, self.urls)
+        {
+            return Err(AddressError::NoKey(name, url));
+        }
+        let (variable, text) = given.unwrap_or(("", self.default_url.to_owned()));
+        let bad =
+            |reason: &str| AddressError::Url { variable: variable.to_owned(), reason: reason.to_owned() };
+        // Ollama's own variable names a host without a scheme.
+        let text = if text.contains("://") { text } else { format!("http://{text}") };
+        let trimmed = text.trim_end_matches('/');
+        let trimmed = trimmed.strip_suffix(self.version).unwrap_or(trimmed);
+        let url = Url::parse(trimmed).map_err(|error| bad(&error.to_string()))?;
+        if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
+            return Err(bad("http://… or https://… is wanted"));
+        }
+        if url.query().is_some() || url.fragment().is_some() {
+            return Err(bad("it must end with its path"));
+        }
+        Ok((url, key))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLACE: Place = Place {
+        urls: &["A_URL", "B_URL"],
+        default_url: "https://vendor.example/v1",
+        keys: &["A_KEY"],
+        tokens: &["A_TOKEN"],
+        version: "/v1",
+        needs_key: true,
+    };
+
+    fn resolve(variables: &[(&str, &str)]) -> Result<(String, Key), AddressError> {
+        let environment = |name: &str| {
+            variables.iter().find(|(other, _)| *other == name).map(|(_, value)| (*value).to_owned())
+        };
+        PLACE.resolve(&environment).map(|(url, key)| (url.to_string(), key))
+    }
+
+    #[test]
+    fn the_vendors_own_endpoint_needs_a_key_and_others_do_not() {
+        assert_eq!(resolve(&[]), Err(AddressError::NoKey("A_KEY", "A_URL")));
+        assert_eq!(
+            resolve(&[("A_KEY", "k1")]).unwrap(),
+            ("https://vendor.example/".into(), Key::Own("k1".into()))
+        );
+        assert_eq!(resolve(&[("A_TOKEN", "t1")]).unwrap().1, Key::Bearer("t1".into()));
+        assert_eq!(
+            resolve(&[("B_URL", "http://127.0.0.1:8000/x/v1/")]).unwrap(),
+            ("http://127.0.0.1:8000/x".into(), Key::None)
+        );
+        assert_eq!(resolve(&[("A_URL", "localhost:11434")]).unwrap().0, "http://localhost:11434/");
+    }
+
+    #[test]
+    fn a_bad_url_is_told_with_its_variable() {
+        for url in ["ftp://x", "http://", "http://x/v1?key=secret"] {
+            let error = resolve(&[("A_URL", url)]).unwrap_err().to_string();
+            assert!(error.starts_with("A_URL is not the URL of a model endpoint: "), "{error}");
+            assert!(!error.contains("secret"));
+        }
+    }
+
+    #[test]
+    fn a_key_is_never_shown() {
+        let key = Key::Own("sk-secret".into());
+        assert_eq!(format!("{key:?}"), "a key");
+        assert_eq!(
+            key.hidden("Incorrect API key provided: sk-secret."),
+            "Incorrect API key provided: [key]."
+        );
+    }
+}

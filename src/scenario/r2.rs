@@ -1,0 +1,23 @@
+//! R2: the first write: the process is replaced, its list of tools stays the same.
+
+use super::Who::{Agent, Between};
+use super::rebuild::{Rebuild, Strike, VARIANTS};
+use super::{Entry, Story};
+
+pub(super) const ENTRY: Entry = Entry {
+    id: "R2",
+    summary: "the first write: the process is replaced, its list of tools stays the same",
+    variants: VARIANTS,
+    story: Story {
+        executed: "no",
+        gets: "that its authorization is stale",
+        know: "rejected: other code would answer than was approved",
+        timeline: &[
+            (Agent, "calls a tool that writes"),
+            (Between, "replaces the server by a rebuilt one"),
+            (Between, "does not pass the call on"),
+            (Agent, "reads: server execution epoch changed"),
+        ],
+    },
+    build: |_, _| Rebuild::at_the_first_write(Strike::Before),
+};

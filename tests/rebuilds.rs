@@ -1,0 +1,222 @@
+//! A server that is rebuilt in mid-session, with real processes, over stdio and HTTP.
+
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "the helpers of these tests fail loudly")]
+#![expect(clippy::disallowed_methods, reason = "these tests start processes")]
+
+#[path = "rebuilds/rig.rs"]
+mod rig;
+
+use nochmal::trace::Event;
+use rig::{BOTH, Rig, Wire, approvals, build, calls, observed, starts, told};
+use serde_json::{Value, json};
+
+fn branch() -> Value {
+    json!({"branch": "main"})
+}
+
+/// The test that a rebuild must pass: old metadata makes no dangerous call, an old approval reaches no new
+/// code, and the trail tells the two epochs apart.
+#[test]
+fn an_old_approval_does_not_reach_new_code() {
+    for wire in BOTH {
+        // 1. Revision A runs, its tools are listed, the run is approved.
+        let mut rig = Rig::start(wire, &["--watch", "{folder}/server.py"]);
+        // 2. A call, carried out by revision A.
+        assert_eq!(rig.publish(branch()), ("published by revision A".to_owned(), false));
+        // 3. Revision B: the same name, one more required field.
+        build(rig.folder.path(), "B", &["branch", "target"]);
+        // 4. The running process is replaced by the watcher.
+        rig.said("server replaced");
+        // 5. The prepared call, before the list was fetched and the new code approved.
+        let refusal = rig.refused(branch());
+        assert_eq!(rig.ledger().len(), 1, "it reached the new code");
+        // 6. The new list, a new approval, the call again.
+        assert_eq!(rig.list(), ["branch", "target"]);
+        let preview = json!({"branch": "main", "target": "preview"});
+        assert_eq!(rig.publish(preview), ("published by revision B".to_owned(), false));
+        let revisions: Vec<Value> = rig.ledger().iter().map(|line| line["revision"].clone()).collect();
+        assert_eq!(revisions, ["A", "B"]);
+
+        let (records, report) = rig.end();
+        let starts = starts(&records);
+        let [a, b] = starts.as_slice() else { panic!("{wire:?}: {starts:#?}") };
+        assert_eq!(
+            (refusal["approvedEpoch"].as_str(), refusal["currentEpoch"].as_str()),
+            (Some(a.epoch.as_str()), Some(b.epoch.as_str()))
+        );
+        assert_eq!(b.replaces.as_ref(), Some(&a.epoch));
+        assert_ne!(a.entry_digest, b.entry_digest);
+        assert_eq!(a.lockfile_digest, b.lockfile_digest);
+        assert_eq!(calls(&records), [a.epoch.clone(), b.epoch.clone(), b.epoch.clone()]);
+        let approved = [(a.epoch.clone(), "start".to_owned()), (b.epoch.clone(), "auto".to_owned())];
+        assert_eq!(approvals(&records), approved);
+        let scopes = records.iter().find_map(|record| match &record.event {
+            Event::Approval { decision, .. } => Some(decision.credentials.clone()),
+            _ => None,
+        });
+        assert_eq!(scopes.unwrap(), ["PREVIEW_TOKEN"]);
+        assert!(
+            observed(&report, "REFUSED_STALE_EPOCH") && observed(&report, "CATALOGUE_REFRESHED"),
+            "{report}"
+        );
+    }
+}
+
+#[test]
+fn a_build_that_no_process_has_loaded_changes_nothing() {
+    for wire in BOTH {
+        let mut rig = Rig::start(wire, &["--watch", "{folder}/server.py", "--restart-on", "hangup"]);
+        build(rig.folder.path(), "B", &["branch"]);
+        rig.said("build complete");
+        let unchanged = rig.said("running server unchanged");
+        assert_eq!(rig.publish(branch()), ("published by revision A".to_owned(), false));
+        let (records, report) = rig.end();
+        let [a] = starts(&records).try_into().unwrap();
+        assert!(unchanged.contains(&format!("epoch={}", a.epoch)), "{unchanged}");
+        assert!(!observed(&report, "REFUSED_STALE_EPOCH"));
+    }
+}
+
+#[test]
+fn a_process_that_was_replaced_with_the_same_list_is_another_epoch() {
+    for wire in BOTH {
+        let mut rig = Rig::start(wire, &["--on-replace", "pending"]);
+        rig.hang_up();
+        rig.said("server replaced");
+        rig.refused(branch());
+        assert_eq!(rig.list(), ["branch"]);
+        assert_eq!(rig.publish(branch()).1, false);
+        let (records, _) = rig.end();
+        let [a, b] = starts(&records).try_into().unwrap();
+        // The very same bytes, and still nobody has approved that they run again.
+        assert_eq!(a.identity, b.identity);
+        assert_ne!(a.epoch, b.epoch);
+    }
+}
+
+#[test]
+fn a_client_that_ignores_the_change_of_the_list_is_stopped_or_seen() {
+    for wire in BOTH {
+        for (policy, reaches) in [("pending", false), ("pass", true)] {
+            let mut rig = Rig::start(wire, &["--watch", "{folder}/server.py", "--on-replace", policy]);
+            build(rig.folder.path(), "B", &["branch", "target"]);
+            rig.said("server replaced");
+            for _ in 0..2 {
+                if reaches {
+                    assert_eq!(rig.publish(branch()), ("missing: ['target']".to_owned(), true));
+                } else {
+                    rig.refused(branch());
+                }
+            }
+            assert!(rig.ledger().is_empty());
+            let (_, report) = rig.end();
+            assert!(observed(&report, "CALLED_WITH_STALE_CATALOGUE"), "{report}");
+            assert_eq!(observed(&report, "REFUSED_STALE_EPOCH"), !reaches);
+            assert!(!observed(&report, "CATALOGUE_REFRESHED"));
+        }
+    }
+}
+
+#[test]
+fn a_write_under_way_is_answered_with_the_change_and_never_repeated() {
+    for wire in BOTH {
+        let mut rig = Rig::start(wire, &["--watch", "{folder}/server.py"]);
+        std::fs::write(rig.path("slow"), "").unwrap();
+        let (id, waiting) = match wire {
+            Wire::Stdio => (rig.begin(&branch()), None),
+            Wire::Http => (0, Some(rig.begin_over_http(&branch()))),
+        };
+        rig.wait_for_writes(1);
+        std::fs::remove_file(rig.path("slow")).unwrap();
+        build(rig.folder.path(), "B", &["branch"]);
+        rig.said("server replaced");
+        let answer = match waiting {
+            Some(waiting) => waiting.join().unwrap(),
+            None => rig.answer(id),
+        };
+        let (text, is_error) = told(&answer);
+        let text: Value = serde_json::from_str(&text).unwrap();
+        assert!(is_error);
+        assert_eq!(text["reason"], "server execution epoch changed while the call was in progress");
+        rig.list();
+        assert_eq!(rig.publish(json!({"branch": "other"})).1, false);
+        assert_eq!(rig.ledger().len(), 2, "{:?}", rig.ledger());
+        let (records, report) = rig.end();
+        assert!(records.iter().any(|record| matches!(record.event, Event::UpstreamLost { .. })));
+        let [a, b] = starts(&records).try_into().unwrap();
+        assert_eq!((&text["callEpoch"], &text["currentEpoch"]), (&json!(a.epoch), &json!(b.epoch)));
+        assert!(observed(&report, "EXECUTION_UNKNOWN"), "{report}");
+        assert!(!observed(&report, "RESENT_AFTER_EPOCH_CHANGE"));
+    }
+}
+
+#[test]
+fn another_dependency_tree_behind_the_same_path_is_another_identity() {
+    for wire in BOTH {
+        let mut rig =
+            Rig::start(wire, &["--watch", "{folder}/server.py", "--watch", "{folder}/requirements.txt"]);
+        std::fs::write(rig.path("requirements.txt"), "mcp==2\n").unwrap();
+        rig.said("server replaced");
+        rig.refused(branch());
+        let (records, _) = rig.end();
+        let [a, b] = starts(&records).try_into().unwrap();
+        assert_eq!(a.entry_digest, b.entry_digest);
+        assert_ne!(a.lockfile_digest, b.lockfile_digest);
+        assert_ne!(a.identity, b.identity);
+    }
+}
+
+#[test]
+fn a_command_decides_on_every_epoch_and_its_yes_ends_with_it() {
+    let mut rig = Rig::start(
+        Wire::Stdio,
+        &["--watch", "{folder}/server.py", "--approval", "command:cat > request.json; test -e yes"],
+    );
+    rig.said("not approved (by command)");
+    rig.refused(branch());
+    let request: Value = serde_json::from_slice(&std::fs::read(rig.path("request.json")).unwrap()).unwrap();
+    assert_eq!(request["toolScope"], json!(["publish_preview", "get_preview"]));
+    assert_eq!(request["credentialScope"], json!(["PREVIEW_TOKEN"]));
+    std::fs::write(rig.path("yes"), "").unwrap();
+    rig.list();
+    rig.said("approved (by command)");
+    assert_eq!(rig.publish(branch()).1, false);
+    std::fs::remove_file(rig.path("yes")).unwrap();
+    build(rig.folder.path(), "B", &["branch"]);
+    rig.said("server replaced");
+    rig.list();
+    rig.said("not approved (by command)");
+    rig.refused(branch());
+    assert_eq!(rig.ledger().len(), 1);
+}
+
+#[test]
+fn with_close_the_connection_ends_and_who_comes_again_meets_the_new_code() {
+    let mut rig = Rig::start(Wire::Stdio, &["--watch", "{folder}/server.py", "--on-replace", "close"]);
+    build(rig.folder.path(), "B", &["branch"]);
+    assert!(rig.has_ended());
+
+    let mut rig = Rig::start(Wire::Http, &["--watch", "{folder}/server.py", "--on-replace", "close"]);
+    build(rig.folder.path(), "B", &["branch"]);
+    rig.said("server replaced");
+    assert_eq!(rig.ask("tools/list", json!({})), json!({"gone": true}));
+    rig.introduce();
+    // The new connection starts the new code, which nobody has approved.
+    rig.refused(branch());
+    rig.list();
+    assert_eq!(rig.publish(branch()), ("published by revision B".to_owned(), false));
+}
+
+#[test]
+fn a_build_that_does_not_start_is_mended_by_the_next_one() {
+    let mut rig = Rig::start(Wire::Stdio, &["--watch", "{folder}/server.py"]);
+    std::fs::write(rig.path("server.py"), "raise SystemExit('broken')\n").unwrap();
+    rig.said("server replaced");
+    let (text, is_error) = rig.publish(branch());
+    assert!(is_error && rig.ledger().is_empty(), "{text}");
+    build(rig.folder.path(), "C", &["branch"]);
+    rig.said("server replaced");
+    rig.list();
+    assert_eq!(rig.publish(branch()), ("published by revision C".to_owned(), false));
+}
