@@ -332,15 +332,26 @@ fn hub(
         retry_after: suite.scenario_params.retry_after,
         error_rate: suite.scenario_params.error_rate,
         seed: trial.seed,
-        ..Parameters::default()
+        delay: suite.scenario_params.delay,
+        late: suite.scenario_params.late,
     };
-    let scenario = scenario::build(id, &parameters).ok_or_else(|| missing("scenario", id))?;
+    let described = suite.scenarios.get(id);
+    let scenario = match described {
+        Some(described) => Some(scenario::armed(described.plan.clone())),
+        None => scenario::build(id, &parameters),
+    };
+    let scenario = scenario.ok_or_else(|| missing("scenario", id))?;
+    let on_axis = Present::from_name(&trial.cell.key.present).unwrap_or_default();
+    let present = match on_axis {
+        Present::Plain => described.and_then(|described| described.present).unwrap_or_default(),
+        Present::Structured => on_axis,
+    };
     let classifier = classifier(upstream);
     let engine = Engine::new(Settings {
         scenario,
         classify: Box::new(move |tool| classifier.classify(tool)),
         upstream_timeout: suite.limits.upstream_timeout,
-        present: Present::Plain,
+        present,
         correlation: Some(correlation_prefix(trial, started_at)),
     });
     let hub = Hub::new(engine, Box::new(FileSink { file, lines: String::new() }));
@@ -357,6 +368,8 @@ fn hub(
         key_fields: key_fields(upstream),
         upstream_timeout_ms: millis(suite.limits.upstream_timeout),
         started_at: started_at.to_owned(),
+        expect: described.and_then(|described| described.expect.clone()),
+        present,
     }));
     if let Some(tools) = shared.tools.get(&trial.cell.key.upstream) {
         hub.know_tools(tools.clone());

@@ -58,11 +58,20 @@ pub struct ScenarioParams {
     pub retry_after: Duration,
     /// Chaos: probability that a call fails.
     pub error_rate: f64,
+    /// T2: how long after the call the timeout is told.
+    pub delay: Duration,
+    /// T4: how long an answer is held back from an agent that does not give up.
+    pub late: Duration,
 }
 
 impl Default for ScenarioParams {
     fn default() -> ScenarioParams {
-        ScenarioParams { retry_after: Duration::from_secs(60), error_rate: 0.3 }
+        ScenarioParams {
+            retry_after: Duration::from_secs(60),
+            error_rate: 0.3,
+            delay: Duration::from_secs(10),
+            late: Duration::from_secs(150),
+        }
     }
 }
 
@@ -118,7 +127,7 @@ const LIMITS: Shape = Shape::new(
         "output",
     ],
 );
-const PARAMS: Shape = Shape::new("the scenario parameters", &["retry_after", "error_rate"]);
+const PARAMS: Shape = Shape::new("the scenario parameters", &["retry_after", "error_rate", "delay", "late"]);
 
 /// Reads `vars:`.
 pub(crate) fn vars(decoder: &mut Decoder, node: &Node) -> BTreeMap<String, String> {
@@ -354,7 +363,8 @@ pub(super) fn scenario_params(
 ) -> ScenarioParams {
     let mut params = ScenarioParams::default();
     let Some(fields) = decoder.fields(node, key.span.clone(), &PARAMS) else { return params };
-    for (name, scenario) in [("retry_after", "F2"), ("error_rate", "chaos")] {
+    for (name, scenario) in [("retry_after", "F2"), ("error_rate", "chaos"), ("delay", "T2"), ("late", "T4")]
+    {
         if let Some((key, _)) = fields.entry(name)
             && let Some(used) = used.as_ref().filter(|used| !used.iter().any(|id| id == scenario))
         {
@@ -372,6 +382,13 @@ pub(super) fn scenario_params(
     }
     if let Some(rate) = fields.get("error_rate").and_then(|node| decoder.probability(node)) {
         params.error_rate = rate;
+    }
+    let waits = Duration::from_millis(1)..=Duration::from_secs(24 * 3600);
+    if let Some(time) = fields.get("delay").and_then(|node| decoder.duration(node, waits.clone())) {
+        params.delay = time;
+    }
+    if let Some(time) = fields.get("late").and_then(|node| decoder.duration(node, waits)) {
+        params.late = time;
     }
     params
 }
