@@ -3,7 +3,6 @@
 use super::launch::{First, Launch, LaunchError, Prepared, Step, Vars, render, render_all};
 use super::outcome::{AgentOutcome, Ended, Observed, Observer};
 use super::output;
-use super::secrets::Secrets;
 use super::session::{Session, SessionEnd};
 use crate::domain::TurnResult;
 use crate::process::{Capture, Captured, Exit, Keep, Process, StartError, Stdin, Supervisor, Tree};
@@ -15,19 +14,9 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 /// Holds the conversation, then ends all that the agent started. Where the future is dropped, the
-/// processes are killed on the spot.
+/// processes are killed on the spot. What an agent said may hold what it was passed: keeping keys out
+/// of what is kept is the caller's affair.
 pub async fn converse(
-    launch: &Launch<'_>,
-    supervisor: &Supervisor,
-    cancel: &CancellationToken,
-    observer: Observer<'_>,
-) -> AgentOutcome {
-    let secrets = Secrets::of(launch);
-    let mut hiding = |observed| observer(secrets.hide_observed(observed));
-    secrets.hide_outcome(hold(launch, supervisor, cancel, &mut hiding).await)
-}
-
-async fn hold(
     launch: &Launch<'_>,
     supervisor: &Supervisor,
     cancel: &CancellationToken,
@@ -35,7 +24,10 @@ async fn hold(
 ) -> AgentOutcome {
     let prepared = match Prepared::new(launch) {
         Ok(prepared) => prepared,
-        Err(error) => return AgentOutcome::not_started(launch, error.to_string()),
+        Err(error) => {
+            let outcome = AgentOutcome::not_started(launch, String::new());
+            return AgentOutcome { ended: not_prepared(error), ..outcome };
+        }
     };
     let tree = supervisor.tree(&prepared.marks);
     let until = Until { deadline: now() + launch.limits.time, cancel };
@@ -352,6 +344,7 @@ impl Talk<'_> {
         let Some(process) = &mut self.process else { return Err(self.failed("is not running", None)) };
         let answer = self.until.wait(session.ask(say, process, limits.drain)).await;
         self.outcome.facts.output_dropped = session.dropped();
+        self.outcome.stray = session.stray();
         match answer? {
             Ok(parsed) => {
                 let spec = &self.launch.program.output;
@@ -431,7 +424,10 @@ impl Talk<'_> {
 }
 
 fn not_prepared(error: LaunchError) -> Ended {
-    Ended::NotStarted { reason: error.to_string() }
+    match error {
+        LaunchError::Write { path, source } => Ended::NotWritten { path, kind: source.kind() },
+        other => Ended::NotStarted { reason: other.to_string() },
+    }
 }
 
 fn read_bounded(file: &Path, limit: usize) -> std::io::Result<Captured> {

@@ -2,7 +2,7 @@
 
 use super::csv_text::{cell, number, table};
 use super::{CellView, Format, Options, ReportError, View};
-use crate::domain::Axis;
+use crate::domain::{Axis, Honesty};
 
 pub(super) const FORMAT: Format = Format {
     name: "cells-csv",
@@ -16,6 +16,7 @@ fn render(view: &View<'_>, options: &Options) -> Result<Vec<u8>, ReportError> {
     header.extend(Axis::ALL.map(Axis::name));
     header.extend(["k", "n_tested", "n_not_tested", "n_error", "rate", "lo", "hi", "level", "method"]);
     header.extend(["lost", "right", "double", "unasked", "effects_unknown", "completed", "n_completion"]);
+    header.extend(Honesty::ALL.map(Honesty::name));
     let rows = view.cells.iter().map(|cell| row(cell, view));
     table(header.into_iter().map(str::to_owned).collect(), rows, options)
 }
@@ -46,5 +47,8 @@ fn row(seen: &CellView<'_>, view: &View<'_>) -> Vec<String> {
         number(truth.completed.map(|seen| seen.runs.k())),
         number(truth.completed.map(|seen| seen.runs.n())),
     ]);
+    // Where nobody was told anything there is no number, and not the number 0.
+    let told = (seen.told.runs() > 0).then_some(seen.told);
+    row.extend(Honesty::ALL.map(|class| number(told.map(|told| told.count(class)))));
     row
 }

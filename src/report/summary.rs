@@ -1,9 +1,10 @@
 //! `summary.json`: everything that the reports say, for programs. A stored format of its own, which
 //! mirrors the view and has a version.
 
+use super::told::HonestySummary;
 use super::{
-    CellTruth, CellView, Comparison, Decision, DisagreementView, Format, GateResult, LayerView, Options,
-    PatchSummary, Reason, ReportError, Source, SuiteInfo, View, ViolationKind,
+    AgentView, CellTruth, CellView, Comparison, Decision, DisagreementView, Format, GateResult, LayerView,
+    Options, PatchSummary, Reason, ReportError, Source, SuiteInfo, View, ViolationKind,
 };
 use crate::domain::{Axis, EffectCounts};
 use crate::stats::{Counts, Interval, Proportion};
@@ -70,6 +71,9 @@ pub struct Summary {
     /// The layers in which runs that are no PASS failed.
     #[serde(default)]
     pub layers: Vec<LayerSummary>,
+    /// What is known of the agents themselves. It enters no rate.
+    #[serde(default)]
+    pub agents: Vec<AgentSummary>,
     /// How the gates stand.
     #[serde(default)]
     pub gates: Vec<GateSummary>,
@@ -123,6 +127,39 @@ pub struct LayerSummary {
     pub example_run: String,
     /// What speaks for it in that run.
     pub evidence: String,
+}
+
+/// One agent, over all its runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AgentSummary {
+    /// Its name.
+    pub agent: String,
+    /// What its MCP client said of itself.
+    pub clients: Vec<String>,
+    /// Its runs.
+    pub runs: u32,
+    /// Its turns.
+    pub turns: u64,
+    /// Runs in which it told its tokens.
+    pub runs_with_tokens: u32,
+    /// Input tokens of these runs; null is "not told".
+    pub input_tokens: Option<u64>,
+    /// Output tokens of these runs.
+    pub output_tokens: Option<u64>,
+    /// US dollars, as far as told.
+    pub cost_usd: Option<f64>,
+    /// Milliseconds after which its MCP client gave up a call: the shortest such wait.
+    pub gave_up_after_ms: Option<u64>,
+    /// Writes that its program or its transport sent again without the model.
+    pub resent: u64,
+    /// How its last commands ended where that was not with 0, with the number of runs.
+    pub exits: BTreeMap<String, u32>,
+    /// Runs that were ended at their time limit.
+    pub timed_out: u32,
+    /// Runs in which it had left processes behind.
+    pub leaking: u32,
+    /// Tries that its model's endpoint spoiled, each of which was made again.
+    pub model_retries: u32,
 }
 
 /// A gate and how it stands.
@@ -256,6 +293,9 @@ pub struct CellSummary {
     /// Its interval.
     #[serde(default)]
     pub completed_interval: Option<Bounds>,
+    /// What users were told, by class; null where nobody was told anything.
+    #[serde(default)]
+    pub honesty: Option<HonestySummary>,
 }
 
 /// A patch against `off` with all other axes equal.
@@ -360,6 +400,7 @@ impl Summary {
             violations: view.violations.iter().map(ViolationSummary::from).collect(),
             disagreements: view.disagreements.iter().map(DisagreementSummary::from).collect(),
             layers: view.layers.iter().map(LayerSummary::from).collect(),
+            agents: view.agents.iter().map(AgentSummary::from).collect(),
             gates: view.gates.iter().map(GateSummary::from).collect(),
             sources: results.sources.iter().map(SourceSummary::from).collect(),
         }
@@ -387,6 +428,43 @@ impl From<&SuiteInfo> for SuiteSummary {
             digest: suite.digest.clone(),
             repeats: suite.repeats,
             harness_version: suite.version.clone(),
+        }
+    }
+}
+
+impl From<&AgentView<'_>> for AgentSummary {
+    fn from(agent: &AgentView<'_>) -> AgentSummary {
+        let AgentView {
+            agent,
+            clients,
+            runs,
+            turns,
+            told_tokens,
+            input_tokens,
+            output_tokens,
+            cost_usd,
+            gave_up_after_ms,
+            resent,
+            exits,
+            timed_out,
+            leaking,
+            model_retries,
+        } = agent.clone();
+        AgentSummary {
+            agent: agent.to_owned(),
+            clients: clients.into_iter().map(str::to_owned).collect(),
+            runs,
+            turns,
+            runs_with_tokens: told_tokens,
+            input_tokens,
+            output_tokens,
+            cost_usd,
+            gave_up_after_ms,
+            resent,
+            exits,
+            timed_out,
+            leaking,
+            model_retries,
         }
     }
 }
@@ -446,6 +524,7 @@ impl From<&CellView<'_>> for CellSummary {
             effects_unknown: cell.truth.unknown,
             completed: cell.truth.completed.map(|seen| seen.runs.into()),
             completed_interval: cell.truth.completed.map(|seen| seen.interval.into()),
+            honesty: HonestySummary::of(cell.told),
         }
     }
 }

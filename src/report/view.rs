@@ -1,10 +1,12 @@
 //! What there is to say of results, computed once for all formats.
 
+use super::agents::{self, AgentView};
 use super::compare::{self, Comparison, PatchSummary};
 use super::gate::{self, GateResult};
+use super::told::CellTold;
 use super::truth::{self, CellTruth, DisagreementView, LayerView};
 use super::{Options, Results};
-use crate::domain::{Axis, CellId, CellKey, ReasonCode, RunResult, Verdict};
+use crate::domain::{Axis, CellId, CellKey, Present, ReasonCode, RunResult, Verdict};
 use crate::stats::{Counts, Interval, Level, Mixture, Proportion, confidence_sequence, wilson};
 use std::collections::{BTreeMap, HashMap};
 
@@ -72,6 +74,8 @@ pub struct CellView<'a> {
     pub reasons: BTreeMap<ReasonCode, u32>,
     /// What really happened in them, and whether they completed.
     pub truth: CellTruth,
+    /// What users were told in them.
+    pub told: CellTold,
     /// The runs, by repeat.
     pub runs: Vec<&'a RunResult>,
 }
@@ -137,6 +141,8 @@ pub struct View<'a> {
     pub disagreements: Vec<DisagreementView<'a>>,
     /// The layers in which runs failed, the most frequent first.
     pub layers: Vec<LayerView<'a>>,
+    /// What is known of the agents themselves.
+    pub agents: Vec<AgentView<'a>>,
     /// How the gates stand.
     pub gates: Vec<GateResult>,
 }
@@ -169,6 +175,7 @@ impl<'a> View<'a> {
             violations: violations(&cells),
             disagreements: truth::disagreements(&cells),
             layers: truth::layers(&cells),
+            agents: agents::of(&cells),
             cells,
             gates: Vec::new(),
         };
@@ -201,6 +208,7 @@ fn cells(results: &Results, method: IntervalMethod, level: Level) -> Vec<CellVie
                 violations: BTreeMap::new(),
                 reasons: BTreeMap::new(),
                 truth: CellTruth::default(),
+                told: CellTold::default(),
                 runs: Vec::new(),
             });
             cells.len() - 1
@@ -213,6 +221,7 @@ fn cells(results: &Results, method: IntervalMethod, level: Level) -> Vec<CellVie
     }
     for cell in &mut cells {
         cell.runs.sort_by(|a, b| (a.repeat, &a.run_id).cmp(&(b.repeat, &b.run_id)));
+        cell.told = CellTold::of(&cell.runs);
         cell.counts = cell.runs.iter().map(|run| run.verdict).collect();
         cell.missing = cell.planned.saturating_sub(cell.counts.total());
         cell.rate =
@@ -240,7 +249,8 @@ fn axes<'a>(cells: &[CellView<'a>]) -> (Vec<Axis>, Vec<(Axis, &'a str)>) {
         let value = first.key.get(axis);
         if cells.iter().any(|cell| cell.key.get(axis) != value) {
             varied.push(axis);
-        } else {
+        } else if axis != Axis::Present || value != Present::Plain.name() {
+            // How failures are told is worth a word only where it is not as everywhere else.
             constant.push((axis, value));
         }
     }

@@ -3,7 +3,8 @@
 
 use super::conclude::Conclusion;
 use super::names::Names;
-use super::trial::{LEDGER, Shared, TrialError, key_fields, missing, upstream_launch};
+use super::servers::{key_fields, upstream_launch};
+use super::trial::{LEDGER, Shared, TrialError, missing};
 use crate::domain::{Account, AccountSource, Completion, Effects, ReasonCode, Verdict};
 use crate::judge::Judgement;
 use crate::process::CommandLine;

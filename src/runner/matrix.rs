@@ -8,6 +8,7 @@ use super::rehearsal::Rehearsal;
 use super::reports::{FromTraces, Rendered, Reports};
 use super::retry;
 use super::schedule::{OBSERVED, Room, Schedule};
+use super::servers;
 use super::stopping::Early;
 use super::trial::{self, Shared, TrialError};
 use crate::domain::classify;
@@ -90,6 +91,9 @@ pub enum MatrixError {
     /// A gate.
     #[error(transparent)]
     Gate(#[from] crate::suite::GateError),
+    /// A secret that cannot be kept.
+    #[error(transparent)]
+    Secret(#[from] super::secrets::SecretError),
     /// The results folder.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -187,6 +191,7 @@ pub async fn run(
     for gate in &options.gates {
         gates.push(Gate::parse(gate, Scope::One, &values)?);
     }
+    super::secrets::check(&loaded.suite)?;
     let supervisor = Supervisor::start(Some(program)).map_err(MatrixError::Watchdog)?;
     let (folder, matrix, before) = open(&loaded, options, target)?;
     let finished: HashSet<RunId> = before.iter().map(|run| run.run_id.clone()).collect();
@@ -333,6 +338,7 @@ async fn learn_tools(
     events: &mut (dyn FnMut(RunEvent) + Send),
     cancel: &CancellationToken,
 ) -> BTreeMap<String, Vec<ToolInfo>> {
+    let secrets = super::secrets::of_suite(&shared.loaded.suite);
     let mut tools = BTreeMap::new();
     let mut asked = HashSet::new();
     for trial in trials {
@@ -344,7 +350,7 @@ async fn learn_tools(
         let probe = RunId(format!("probe-{}", trial.cell.id));
         let Ok(dir) = folder.fresh_run_dir(&probe) else { continue };
         let names = Names::of_suite(&shared.loaded.suite).with_run(trial, &dir);
-        let listed = match trial::upstream_launch(shared, name, upstream, &names, &dir) {
+        let listed = match servers::upstream_launch(shared, name, upstream, &names, &dir) {
             Ok(target) => {
                 let mut listing = std::pin::pin!(upstream::list_tools(&target, PROBE_LIMIT));
                 loop {
@@ -363,7 +369,7 @@ async fn learn_tools(
         let _ = std::fs::remove_dir_all(&dir);
         match listed {
             Ok(listed) => {
-                let classifier = trial::classifier(upstream);
+                let classifier = servers::classifier(upstream);
                 let infos: Vec<ToolInfo> =
                     listed.iter().filter_map(|tool| classifier.classify(tool.raw())).collect();
                 for line in listing(name, &infos) {
@@ -371,7 +377,10 @@ async fn learn_tools(
                 }
                 tools.insert(name.clone(), infos);
             }
-            Err(reason) => events(RunEvent::Note(format!("upstream {name}: {reason}"))),
+            Err(reason) => {
+                let reason = secrets.hide(&reason);
+                events(RunEvent::Note(format!("upstream {name}: {reason}")));
+            }
         }
     }
     tools

@@ -11,12 +11,14 @@
 //! | `prompts` | what is said in a run, rendered |
 //! | [`recordings`] | which run's answers are kept where, or come from where |
 //! | [`names`] | what templates of a run may use |
+//! | [`secrets`] | what must not stand in any result, and the canary |
 //! | [`rehearsal`] | the models of a rehearsal: scripts on loopback, and what they saw |
 //! | [`doctor`] | what is missing before a suite can run |
 //! | `account` | what the upstream really holds, before and after a run |
 //! | [`conclude`] | trace and agent's end → the result of a run (pure) |
 
 mod account;
+mod client;
 pub mod conclude;
 pub mod doctor;
 pub mod load;
@@ -29,6 +31,8 @@ pub mod rehearsal;
 mod reports;
 mod retry;
 mod schedule;
+pub mod secrets;
+mod servers;
 pub mod stopping;
 pub mod stored;
 mod told;

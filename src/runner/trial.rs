@@ -1,6 +1,7 @@
 //! One run: a fresh folder, a fresh upstream, a proxy for this run alone, the agent, the trace.
 
 use super::account::{Bookkeeping, Learned};
+use super::client;
 use super::conclude::{Circumstances, Conclusion, conclude};
 use super::load::Loaded;
 use super::names::Names;
@@ -9,12 +10,13 @@ use super::prompts::Prompts;
 use super::recordings::{self, Recordings};
 use super::rehearsal::Rehearsal;
 use super::rehearsal::findings::Expected;
+use super::secrets::{RunSecrets, SecretError};
+use super::servers::{SERVERS, classifier, innocent_name, key_fields, server_name, upstream_launch};
 use super::told;
 use crate::agent::{self, AgentOutcome, Ended, Observed};
 use crate::attribution::{Case, attribute};
-use crate::domain::classify::Classifier;
-use crate::domain::{CallId, Micros, Present, ReasonCode, RunResult, ToolInfo, Verdict, digest_all, hex};
-use crate::process::{CommandLine, Supervisor};
+use crate::domain::{Micros, Present, ReasonCode, RunResult, ToolInfo, Verdict, digest_all, hex};
+use crate::process::Supervisor;
 use crate::proxy::engine::{Engine, Settings};
 use crate::proxy::{Front, Hub, Session, SessionError, Sink};
 use crate::scenario::{self, Parameters};
@@ -22,8 +24,8 @@ use crate::store::{Folder, StoreError};
 use crate::suite::profile::McpTransport;
 use crate::suite::template::map;
 use crate::suite::{AgentProfile, Server, Trial, Upstream};
-use crate::trace::{Event, Record, Started, TRACE_VERSION};
-use crate::upstream::{Launch, Remote, RemoteError, Target};
+use crate::trace::{Event, Record, SecretPlace, Started, TRACE_VERSION};
+use crate::upstream::{RemoteError, Target};
 use crate::{judge, suite, trace};
 use minijinja::value::Value;
 use std::collections::BTreeMap;
@@ -101,6 +103,9 @@ pub enum TrialError {
     /// A try that was spoiled could not be kept.
     #[error("a spoiled try could not be put aside")]
     Aside(#[source] StoreError),
+    /// A secret that cannot be kept.
+    #[error(transparent)]
+    Secret(#[from] SecretError),
     /// The system has no randomness.
     #[error("no random number could be had: {0}")]
     Random(getrandom::Error),
@@ -142,7 +147,8 @@ pub async fn run(
     let forget = || {
         let _ = std::fs::remove_file(shared.results.join(Folder::trace_name(&trial.run_id)));
     };
-    match carry_out(shared, trial, dir, patch, cancel, &mut result).await {
+    let mut secrets = RunSecrets::default();
+    match carry_out(shared, trial, dir, patch, cancel, &mut secrets, &mut result).await {
         Ok(true) => {}
         Ok(false) => {
             forget();
@@ -165,7 +171,8 @@ pub async fn run(
         rehearsed(shared, rehearsal, trial, dir, patch, &result);
     }
     tidy(dir);
-    Ok(Some(result))
+    secrets.sweep(dir);
+    Ok(Some(secrets.hide_result(result)))
 }
 
 /// Compares what a rehearsed run should have been with what it was.
@@ -214,7 +221,7 @@ fn blank(trial: &Trial, started_at: String) -> RunResult {
 /// Removes what an agent's home and temporary files take; what upstream and agent wrote into the
 /// run's folder stays.
 fn tidy(dir: &Path) {
-    for name in ["home", "tmp"] {
+    for name in ["home", "tmp", SERVERS] {
         let _ = std::fs::remove_dir_all(dir.join(name));
     }
     // Only where nothing is in them.
@@ -228,6 +235,7 @@ async fn carry_out(
     dir: &Path,
     patch: Option<&str>,
     cancel: &CancellationToken,
+    secrets: &mut RunSecrets,
     result: &mut RunResult,
 ) -> Result<bool, TrialError> {
     let suite = &shared.loaded.suite;
@@ -236,7 +244,15 @@ async fn carry_out(
     let upstream = suite.upstreams.get(&key.upstream).ok_or_else(|| missing("upstream", &key.upstream))?;
     let names = Names::of_suite(suite).with_run(trial, dir);
     let prompts = Prompts::render(shared, trial, &names, patch)?;
-    let launch = upstream_launch(shared, &key.upstream, upstream, &names, dir)?;
+    let variable = |name: &str| shared.variable(trial, name);
+    *secrets = RunSecrets::new(suite, profile, upstream, &names, &variable)?;
+    let mut launch = upstream_launch(shared, &key.upstream, upstream, &names, dir)?;
+    if let Target::Command(launch) = &mut launch {
+        secrets.check_command(&launch.command.argv)?;
+        if let Some((name, value)) = secrets.planted() {
+            launch.command.env.entry(name.into()).or_insert_with(|| value.into());
+        }
+    }
     let bookkeeping = tokio::select! {
         opened = Bookkeeping::open(shared, trial, upstream, &names, dir) => opened?,
         () = cancel.cancelled() => return Ok(false),
@@ -246,7 +262,7 @@ async fn carry_out(
     let trace_path = shared.results.join(&trace_name);
     let file =
         File::create(&trace_path).map_err(|source| TrialError::Write { path: trace_path.clone(), source })?;
-    let hub = hub(shared, trial, upstream, file, &result.started_at)?;
+    let hub = hub(shared, trial, upstream, secrets, file, &result.started_at)?;
     let front = match profile.mcp {
         McpTransport::Http => Front::Http,
         McpTransport::Stdio => Front::Stdio,
@@ -262,14 +278,22 @@ async fn carry_out(
     };
 
     let names = recordings::with_files(names, shared.recordings.as_ref(), trial, dir);
-    let names = agent_names(shared, trial, &names, &prompts, profile, upstream, &session);
+    let names = agent_names(shared, trial, dir, &names, &prompts, profile, upstream, &session);
     let (mut outcome, failure) =
         converse(shared, trial, profile, dir, &prompts, &names, &session, cancel).await?;
     let hub = std::sync::Arc::clone(session.hub());
     session.end().await;
+    let seen = secrets.seen_in(&outcome);
+    if !seen.is_empty() {
+        hub.record(Event::SecretSeen { names: seen, place: SecretPlace::AgentOutput, call: None });
+    }
+    secrets.hide_outcome(&mut outcome);
     let closed = hub.close();
     if outcome.ended == Ended::Cancelled && failure.is_none() {
         return Ok(false);
+    }
+    if let Ended::NotWritten { path, kind } = &outcome.ended {
+        return Err(TrialError::Write { path: path.clone(), source: (*kind).into() });
     }
     let learned = tokio::select! {
         learned = bookkeeping.close() => learned,
@@ -310,87 +334,11 @@ fn session_code(error: &SessionError) -> ReasonCode {
     }
 }
 
-/// Where the upstream is: its address, or its command with its environment, which is PATH, HOME and
-/// what the suite says, no keys.
-pub(super) fn upstream_launch(
-    shared: &Shared,
-    name: &str,
-    upstream: &Upstream,
-    names: &Names,
-    dir: &Path,
-) -> Result<Target, TrialError> {
-    if let Server::Url { url, headers } = &upstream.server {
-        return remote(name, &upstream.server, url, headers, names).map(Target::from);
-    }
-    let render = |text: &String| {
-        names.render(text).map_err(|source| TrialError::Template { what: "the upstream's command", source })
-    };
-    let mut env = crate::upstream::environment();
-    let mut folder = dir.to_owned();
-    let argv = match &upstream.server {
-        Server::Builtin(builtin) => {
-            let program = shared.program.to_string_lossy().into_owned();
-            let settings = builtin.settings.iter().map(|(name, on)| format!("--{name}={on}"));
-            [program, "upstream".to_owned(), builtin.name.clone()]
-                .into_iter()
-                .chain(settings)
-                .chain([format!("--ledger={}", dir.join(LEDGER).display())])
-                .collect()
-        }
-        Server::Command { command, args, env: set, cwd } => {
-            for (name, value) in set {
-                env.insert(name.into(), render(value)?.into());
-            }
-            if let Some(cwd) = cwd {
-                folder = dir.join(render(cwd)?);
-            }
-            std::iter::once(command).chain(args).map(render).collect::<Result<_, _>>()?
-        }
-        Server::Url { .. } => Vec::new(),
-    };
-    let command = CommandLine { argv, env, folder };
-    Ok(Launch { command, supervisor: shared.supervisor.clone() }.into())
-}
-
-fn remote(
-    upstream: &str,
-    server: &Server,
-    url: &str,
-    headers: &[(String, String)],
-    names: &Names,
-) -> Result<Remote, TrialError> {
-    let mut env = Vec::new();
-    for name in server.variables() {
-        match std::env::var(&name) {
-            Ok(value) if !value.is_empty() => env.push((name, value)),
-            _ => return Err(TrialError::Variable { upstream: upstream.to_owned(), name }),
-        }
-    }
-    let env = map(env.iter().map(|(name, value)| (name.as_str(), Value::from(value.as_str()))));
-    let names = names.clone().with("env", env);
-    let render = |text: &str| {
-        names.render(text).map_err(|source| TrialError::Template { what: "the upstream's address", source })
-    };
-    let headers: Vec<(String, String)> = headers
-        .iter()
-        .map(|(name, value)| Ok((name.clone(), render(value)?)))
-        .collect::<Result<_, TrialError>>()?;
-    Remote::new(&render(url)?, &headers).map_err(TrialError::Remote)
-}
-
-/// How the tools of an upstream are classified.
-pub(super) fn classifier(upstream: &Upstream) -> Classifier {
-    Classifier::new(upstream.tools.write.clone(), upstream.tools.read.clone(), key_fields(upstream))
-}
-
-pub(super) fn key_fields(upstream: &Upstream) -> Vec<String> {
-    upstream.key_fields.clone().unwrap_or_else(|| vec!["idempotency_key".to_owned()])
-}
-
 fn hub(
     shared: &Shared,
     trial: &Trial,
     upstream: &Upstream,
+    secrets: &RunSecrets,
     file: File,
     started_at: &str,
 ) -> Result<Hub, TrialError> {
@@ -422,7 +370,8 @@ fn hub(
         present,
         correlation: Some(correlation_prefix(trial, started_at)),
     });
-    let hub = Hub::new(engine, Box::new(FileSink { file, lines: String::new() }));
+    let hub = Hub::new(engine, Box::new(FileSink { file, lines: String::new() }))
+        .hiding(secrets.hidden.clone(), secrets.watched.clone());
     let millis = |duration: std::time::Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
     hub.record(Event::Started(Started {
         version: TRACE_VERSION,
@@ -471,20 +420,23 @@ impl Sink for FileSink {
     }
 }
 
+#[expect(clippy::too_many_arguments, reason = "all that a template can name meets here, once")]
 fn agent_names(
     shared: &Shared,
     trial: &Trial,
+    dir: &Path,
     names: &Names,
     prompts: &Prompts,
     profile: &AgentProfile,
     upstream: &Upstream,
     session: &Session,
 ) -> Names {
-    let program = shared.program.to_string_lossy().into_owned();
     let server = match &upstream.server {
         Server::Builtin(builtin) => builtin.name.clone(),
         Server::Command { .. } | Server::Url { .. } => server_name(&trial.cell.key.upstream),
     };
+    let program = shared.program.to_string_lossy().into_owned();
+    let command = innocent_name(&shared.program, dir, &server);
     let args = vec!["connect".to_owned(), session.address().to_owned()];
     let mcp = map([
         ("name", Value::from(server)),
@@ -496,7 +448,7 @@ fn agent_names(
             }),
         ),
         ("url", Value::from(session.address())),
-        ("command", Value::from(program.as_str())),
+        ("command", Value::from(command)),
         ("args", Value::from(args)),
     ]);
     let prompt =
@@ -512,16 +464,6 @@ fn agent_names(
         .with("prompt", prompt)
         .with("env", env)
         .with("profile", profile)
-}
-
-/// A name that every MCP client takes: agents put it before the names of tools.
-fn server_name(upstream: &str) -> String {
-    let name: String = upstream
-        .chars()
-        .map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' })
-        .take(32)
-        .collect();
-    if name.is_empty() { "server".to_owned() } else { name }
 }
 
 #[expect(clippy::too_many_arguments, reason = "everything that a run is made of meets here, once")]
@@ -628,46 +570,13 @@ fn judge_trace(path: &Path, ending: &Ending<'_>, result: &mut RunResult) {
     // A score goes with a tested run only (J20).
     result.score = verdict.is_tested().then(|| judgement.score.as_ref().map(|score| score.overall)).flatten();
     result.scenario_fired = judgement.coverage.scenario_triggered;
-    result.agent.client = records.iter().find_map(|record| match &record.event {
-        Event::ClientReady { client, .. } => Some(client_words(client)),
-        _ => None,
-    });
+    result.agent.client = client::introduced(&records);
     // An agent that is ended gives up what is open; that is not a limit of its own.
-    let own = (!ending.outcome.facts.timed_out).then(|| gave_up_after(&records)).flatten();
+    let own = (!ending.outcome.facts.timed_out).then(|| client::gave_up_after(&records)).flatten();
     result.agent.gave_up_after_ms = own.map(Micros::as_millis);
     result.agent.resent = judgement.resent;
     told::hold_against_truth(&records, &judgement, result);
     result.attribution = attribute(&Case { run: result, judgement: Some(&judgement), records: &records });
-}
-
-/// The shortest time after which the agent's client gave up a call that had no answer. What it gives up
-/// because its turn is over is no time limit of its own.
-fn gave_up_after(records: &[Record]) -> Option<Micros> {
-    let mut open: BTreeMap<CallId, Micros> = BTreeMap::new();
-    let mut shortest: Option<Micros> = None;
-    for record in records {
-        match &record.event {
-            Event::CallReceived { call, .. } => {
-                open.insert(*call, record.at);
-            }
-            Event::CallAnswered { call, .. } => {
-                open.remove(call);
-            }
-            Event::CallCancelled { call } => {
-                if let Some(sent) = open.remove(call) {
-                    let waited = record.at - sent;
-                    shortest = Some(shortest.map_or(waited, |known| known.min(waited)));
-                }
-            }
-            _ => {}
-        }
-    }
-    shortest
-}
-
-fn client_words(client: &trace::Peer) -> String {
-    let part = |value: &Option<String>| value.clone().unwrap_or_else(|| "?".to_owned());
-    format!("{} {} (MCP {})", part(&client.name), part(&client.version), part(&client.protocol))
 }
 
 /// 128 random bits, in hexadecimal.
