@@ -6,6 +6,7 @@
 //! A rate is failed of tested (PASS + FAIL). NOT_TESTED, ERROR and runs that are missing never enter
 //! it and always stand beside it; without a tested run a rate is "no data".
 
+mod agents;
 mod cells_csv;
 mod changes;
 mod changes_json;
@@ -32,6 +33,7 @@ mod view;
 mod words;
 
 pub use crate::suite::{Change, Gate, GateCheck};
+pub use agents::AgentView;
 pub use changes::{Changes, ChangesFormat, Side};
 pub use changes_json::{ChangeSummary, ChangesSummary, SideSummary};
 pub use compare::{Comparison, Decision, Difference, PatchSummary};

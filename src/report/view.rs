@@ -1,5 +1,6 @@
 //! What there is to say of results, computed once for all formats.
 
+use super::agents::{self, AgentView};
 use super::compare::{self, Comparison, PatchSummary};
 use super::gate::{self, GateResult};
 use super::told::CellTold;
@@ -133,6 +134,8 @@ pub struct View<'a> {
     pub errors: Vec<Reason<'a>>,
     /// What was violated, the most frequent first.
     pub violations: Vec<ViolationKind<'a>>,
+    /// What is known of the agents themselves.
+    pub agents: Vec<AgentView<'a>>,
     /// How the gates stand.
     pub gates: Vec<GateResult>,
 }
@@ -163,6 +166,7 @@ impl<'a> View<'a> {
             not_tested: reasons(&cells, Verdict::NotTested),
             errors: reasons(&cells, Verdict::Error),
             violations: violations(&cells),
+            agents: agents::of(&cells),
             cells,
             gates: Vec::new(),
         };
