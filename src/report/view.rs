@@ -2,6 +2,7 @@
 
 use super::compare::{self, Comparison, PatchSummary};
 use super::gate::{self, GateResult};
+use super::rebuilds::{self, Rebuilt};
 use super::{Options, Results};
 use crate::domain::{Axis, CellId, CellKey, ReasonCode, RunResult, Verdict};
 use crate::stats::{Counts, Interval, Level, Mixture, Proportion, confidence_sequence, wilson};
@@ -130,6 +131,8 @@ pub struct View<'a> {
     pub errors: Vec<Reason<'a>>,
     /// What was violated, the most frequent first.
     pub violations: Vec<ViolationKind<'a>>,
+    /// What agents did when their server was rebuilt.
+    pub rebuilt: Vec<Rebuilt<'a>>,
     /// How the gates stand.
     pub gates: Vec<GateResult>,
 }
@@ -160,6 +163,7 @@ impl<'a> View<'a> {
             not_tested: reasons(&cells, Verdict::NotTested),
             errors: reasons(&cells, Verdict::Error),
             violations: violations(&cells),
+            rebuilt: rebuilds::of(&results.runs),
             cells,
             gates: Vec::new(),
         };

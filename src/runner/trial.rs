@@ -15,6 +15,7 @@ use crate::domain::{
 };
 use crate::process::{CommandLine, Supervisor};
 use crate::proxy::engine::{Engine, Settings};
+use crate::proxy::epoch::{OnReplace, Rules};
 use crate::proxy::{Front, Hub, Session, SessionError, Sink};
 use crate::scenario::{self, Parameters};
 use crate::store::{Folder, StoreError};
@@ -22,7 +23,7 @@ use crate::suite::profile::McpTransport;
 use crate::suite::template::map;
 use crate::suite::{AgentProfile, Server, Trial, Upstream};
 use crate::trace::{Event, Record, Started, TRACE_VERSION};
-use crate::upstream::{Launch, Remote, RemoteError, Target};
+use crate::upstream::{Launch, Remote, RemoteError, Source, Target};
 use crate::{judge, suite, trace};
 use minijinja::value::Value;
 use std::collections::BTreeMap;
@@ -255,7 +256,12 @@ async fn carry_out(
     let upstream = suite.upstreams.get(&key.upstream).ok_or_else(|| missing("upstream", &key.upstream))?;
     let names = Names::of_suite(suite).with_run(trial, dir);
     let prompts = Prompts::render(shared, trial, &names, patch)?;
-    let launch = upstream_launch(shared, &key.upstream, upstream, &names, dir)?;
+    let launch = upstream_launch(shared, &key.upstream, &upstream.server, &names, dir)?;
+    let rebuilt = match &upstream.rebuilt {
+        Some(server) => Some(upstream_launch(shared, &key.upstream, server, &names, dir)?),
+        None => None,
+    };
+    let source = Source { target: launch, rebuilt, label: key.upstream.clone() };
 
     let trace_name = Folder::trace_name(&trial.run_id);
     let trace_path = shared.results.join(&trace_name);
@@ -266,7 +272,7 @@ async fn carry_out(
         McpTransport::Http => Front::Http,
         McpTransport::Stdio => Front::Stdio,
     };
-    let session = match Session::start(hub, launch, front, random_name().map_err(TrialError::Random)?).await {
+    let session = match Session::start(hub, source, front, random_name().map_err(TrialError::Random)?).await {
         Ok(session) => session,
         Err(error) => {
             let _ = std::fs::remove_file(&trace_path);
@@ -318,25 +324,26 @@ fn session_code(error: &SessionError) -> ReasonCode {
 pub(super) fn upstream_launch(
     shared: &Shared,
     name: &str,
-    upstream: &Upstream,
+    server: &Server,
     names: &Names,
     dir: &Path,
 ) -> Result<Target, TrialError> {
-    if let Server::Url { url, headers } = &upstream.server {
-        return remote(name, &upstream.server, url, headers, names).map(Target::from);
+    if let Server::Url { url, headers } = server {
+        return remote(name, server, url, headers, names).map(Target::from);
     }
     let render = |text: &String| {
         names.render(text).map_err(|source| TrialError::Template { what: "the upstream's command", source })
     };
     let mut env = crate::upstream::environment();
     let mut folder = dir.to_owned();
-    let argv = match &upstream.server {
+    let argv = match server {
         Server::Builtin(options) => vec![
             shared.program.to_string_lossy().into_owned(),
             "upstream".to_owned(),
             "booking".to_owned(),
             format!("--search={}", options.search),
             format!("--idempotent={}", options.idempotent),
+            format!("--guests={}", options.guests),
             format!("--ledger={}", dir.join("ledger.jsonl").display()),
         ],
         Server::Command { command, args, env: set, cwd } => {
@@ -380,6 +387,14 @@ fn remote(
     Remote::new(&render(url)?, &headers).map_err(TrialError::Remote)
 }
 
+/// Names of what the suite puts into the environment of a server: keys go that way.
+fn credentials(upstream: &Upstream) -> Vec<String> {
+    match &upstream.server {
+        Server::Command { env, .. } => env.keys().cloned().collect(),
+        Server::Builtin(_) | Server::Url { .. } => Vec::new(),
+    }
+}
+
 /// How the tools of an upstream are classified.
 pub(super) fn classifier(upstream: &Upstream) -> Classifier {
     Classifier::new(upstream.tools.write.clone(), upstream.tools.read.clone(), key_fields(upstream))
@@ -413,6 +428,15 @@ fn hub(
         present: Present::Plain,
         correlation: Some(correlation_prefix(trial, started_at)),
     });
+    let engine = match scenario::rebuilds(id) {
+        Some(variant) => engine.with_rebuilds(Rules {
+            watched: true,
+            on_replace: OnReplace::from_name(variant).unwrap_or_default(),
+            credentials: credentials(upstream),
+            ..Rules::default()
+        }),
+        None => engine,
+    };
     let hub = Hub::new(engine, Box::new(FileSink { file, lines: String::new() }));
     let millis = |duration: std::time::Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
     hub.record(Event::Started(Started {
