@@ -1,7 +1,7 @@
 //! What happened in a run, in the order in which it happened: a trace as people read it.
 
 use crate::domain::{CallId, Micros, RawJson, RunId, RunResult, ToolClass, Verdict};
-use crate::trace::{Answer, AnswerKind, Event, Fault, Peer, Record, Told};
+use crate::trace::{Answer, AnswerKind, Event, Fault, Peer, Record, Told, assertions};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// The longest text that an entry shows, in characters.
@@ -147,6 +147,14 @@ pub fn timeline_of(records: &[Record], most: usize) -> Timeline {
             left_out += 1;
         }
     }
+    let at = records.last().map(|record| record.at).unwrap_or_default();
+    entries.extend(assertions(records).into_iter().take(most).map(|assertion| TimelineEntry {
+        at,
+        kind: EntryKind::Note,
+        call: Some(assertion.call),
+        text: format!("{}: what the fault showed", assertion.tool),
+        detail: Some(assertion.lines().join("\n")),
+    }));
     Timeline { entries, left_out }
 }
 
@@ -264,6 +272,10 @@ impl Reader {
                 let said = reply.as_deref().and_then(words);
                 let text = if said.is_some() { "" } else { "ended its turn without a word" };
                 Some((EntryKind::Agent, None, text.to_owned(), said))
+            }
+            Event::SecretSeen { names, place, call } => {
+                let text = format!("secret seen: {} stood {}", names.join(", "), place.words());
+                Some((EntryKind::Note, *call, text, None))
             }
             Event::Log { kind, text } => {
                 let from = format!("{kind:?}").to_lowercase();
@@ -461,6 +473,7 @@ mod tests {
             upstream: value(),
             scenario: value(),
             patch: value(),
+            present: "plain".to_owned(),
         };
         let cell_id = crate::domain::CellId::of(&key);
         RunResult {

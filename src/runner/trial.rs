@@ -8,6 +8,8 @@ use super::prompts::Prompts;
 use super::recordings::{self, Recordings};
 use super::rehearsal::Rehearsal;
 use super::rehearsal::findings::Expected;
+use super::secrets::{RunSecrets, SecretError};
+use super::told;
 use crate::agent::{self, AgentOutcome, Ended, Observed};
 use crate::domain::classify::Classifier;
 use crate::domain::{
@@ -22,7 +24,7 @@ use crate::store::{Folder, StoreError};
 use crate::suite::profile::McpTransport;
 use crate::suite::template::map;
 use crate::suite::{AgentProfile, Server, Trial, Upstream};
-use crate::trace::{Event, Record, Started, TRACE_VERSION};
+use crate::trace::{Event, Record, SecretPlace, Started, TRACE_VERSION};
 use crate::upstream::{Launch, Remote, RemoteError, Source, Target};
 use crate::{judge, suite, trace};
 use minijinja::value::Value;
@@ -98,6 +100,9 @@ pub enum TrialError {
     /// A try that was spoiled could not be kept.
     #[error("a spoiled try could not be put aside")]
     Aside(#[source] StoreError),
+    /// A secret that cannot be kept.
+    #[error(transparent)]
+    Secret(#[from] SecretError),
     /// The system has no randomness.
     #[error("no random number could be had: {0}")]
     Random(getrandom::Error),
@@ -139,7 +144,8 @@ pub async fn run(
     let forget = || {
         let _ = std::fs::remove_file(shared.results.join(Folder::trace_name(&trial.run_id)));
     };
-    match carry_out(shared, trial, dir, patch, cancel, &mut result).await {
+    let mut secrets = RunSecrets::default();
+    match carry_out(shared, trial, dir, patch, cancel, &mut secrets, &mut result).await {
         Ok(true) => {}
         Ok(false) => {
             forget();
@@ -159,7 +165,8 @@ pub async fn run(
         rehearsed(shared, rehearsal, trial, dir, patch, &result);
     }
     tidy(dir);
-    Ok(Some(result))
+    secrets.sweep(dir);
+    Ok(Some(secrets.hide_result(result)))
 }
 
 /// Compares what a rehearsed run should have been with what it was.
@@ -248,6 +255,7 @@ async fn carry_out(
     dir: &Path,
     patch: Option<&str>,
     cancel: &CancellationToken,
+    secrets: &mut RunSecrets,
     result: &mut RunResult,
 ) -> Result<bool, TrialError> {
     let suite = &shared.loaded.suite;
@@ -256,18 +264,27 @@ async fn carry_out(
     let upstream = suite.upstreams.get(&key.upstream).ok_or_else(|| missing("upstream", &key.upstream))?;
     let names = Names::of_suite(suite).with_run(trial, dir);
     let prompts = Prompts::render(shared, trial, &names, patch)?;
-    let launch = upstream_launch(shared, &key.upstream, &upstream.server, &names, dir)?;
-    let rebuilt = match &upstream.rebuilt {
-        Some(server) => Some(upstream_launch(shared, &key.upstream, server, &names, dir)?),
-        None => None,
+    let variable = |name: &str| shared.variable(trial, name);
+    *secrets = RunSecrets::new(suite, profile, upstream, &names, &variable)?;
+    let launched = |server: &Server| -> Result<Target, TrialError> {
+        let mut launch = upstream_launch(shared, &key.upstream, server, &names, dir)?;
+        if let Target::Command(launch) = &mut launch {
+            secrets.check_command(&launch.command.argv)?;
+            if let Some((name, value)) = secrets.planted() {
+                launch.command.env.entry(name.into()).or_insert_with(|| value.into());
+            }
+        }
+        Ok(launch)
     };
-    let source = Source { target: launch, rebuilt, label: key.upstream.clone() };
+    let target = launched(&upstream.server)?;
+    let rebuilt = upstream.rebuilt.as_ref().map(launched).transpose()?;
+    let source = Source { target, rebuilt, label: key.upstream.clone() };
 
     let trace_name = Folder::trace_name(&trial.run_id);
     let trace_path = shared.results.join(&trace_name);
     let file =
         File::create(&trace_path).map_err(|source| TrialError::Write { path: trace_path.clone(), source })?;
-    let hub = hub(shared, trial, upstream, file, &result.started_at)?;
+    let hub = hub(shared, trial, upstream, secrets, file, &result.started_at)?;
     let front = match profile.mcp {
         McpTransport::Http => Front::Http,
         McpTransport::Stdio => Front::Stdio,
@@ -288,6 +305,11 @@ async fn carry_out(
         converse(shared, trial, profile, dir, &prompts, &names, &session, cancel).await?;
     let hub = std::sync::Arc::clone(session.hub());
     session.end().await;
+    let seen = secrets.seen_in(&outcome);
+    if !seen.is_empty() {
+        hub.record(Event::SecretSeen { names: seen, place: SecretPlace::AgentOutput, call: None });
+    }
+    secrets.hide_outcome(&mut outcome);
     let closed = hub.close();
     if outcome.ended == Ended::Cancelled && failure.is_none() {
         return Ok(false);
@@ -296,6 +318,7 @@ async fn carry_out(
         outcome.facts.drift = recordings::drifts(dir);
     }
     result.turns = outcome.turns.clone();
+    told::read_claims(&mut result.turns);
     result.usage = outcome.usage;
     result.agent = outcome.facts.clone();
     result.trace = Some(trace_name);
@@ -408,6 +431,7 @@ fn hub(
     shared: &Shared,
     trial: &Trial,
     upstream: &Upstream,
+    secrets: &RunSecrets,
     file: File,
     started_at: &str,
 ) -> Result<Hub, TrialError> {
@@ -417,15 +441,26 @@ fn hub(
         retry_after: suite.scenario_params.retry_after,
         error_rate: suite.scenario_params.error_rate,
         seed: trial.seed,
-        ..Parameters::default()
+        delay: suite.scenario_params.delay,
+        late: suite.scenario_params.late,
     };
-    let scenario = scenario::build(id, &parameters).ok_or_else(|| missing("scenario", id))?;
+    let described = suite.scenarios.get(id);
+    let scenario = match described {
+        Some(described) => Some(scenario::armed(described.plan.clone())),
+        None => scenario::build(id, &parameters),
+    };
+    let scenario = scenario.ok_or_else(|| missing("scenario", id))?;
+    let on_axis = Present::from_name(&trial.cell.key.present).unwrap_or_default();
+    let present = match on_axis {
+        Present::Plain => described.and_then(|described| described.present).unwrap_or_default(),
+        Present::Structured => on_axis,
+    };
     let classifier = classifier(upstream);
     let engine = Engine::new(Settings {
         scenario,
         classify: Box::new(move |tool| classifier.classify(tool)),
         upstream_timeout: suite.limits.upstream_timeout,
-        present: Present::Plain,
+        present,
         correlation: Some(correlation_prefix(trial, started_at)),
     });
     let engine = match scenario::rebuilds(id) {
@@ -437,7 +472,8 @@ fn hub(
         }),
         None => engine,
     };
-    let hub = Hub::new(engine, Box::new(FileSink { file, lines: String::new() }));
+    let hub = Hub::new(engine, Box::new(FileSink { file, lines: String::new() }))
+        .hiding(secrets.hidden.clone(), secrets.watched.clone());
     let millis = |duration: std::time::Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
     hub.record(Event::Started(Started {
         version: TRACE_VERSION,
@@ -451,6 +487,8 @@ fn hub(
         key_fields: key_fields(upstream),
         upstream_timeout_ms: millis(suite.limits.upstream_timeout),
         started_at: started_at.to_owned(),
+        expect: described.and_then(|described| described.expect.clone()),
+        present,
     }));
     if let Some(tools) = shared.tools.get(&trial.cell.key.upstream) {
         hub.know_tools(tools.clone());
@@ -636,6 +674,7 @@ fn judge_trace(
     let own = (!outcome.facts.timed_out).then(|| gave_up_after(&records)).flatten();
     result.agent.gave_up_after_ms = own.map(Micros::as_millis);
     result.agent.resent = judgement.resent;
+    told::hold_against_truth(&records, &judgement, result);
 }
 
 /// The shortest time after which the agent's client gave up a call that had no answer. What it gives up
