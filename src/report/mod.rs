@@ -28,6 +28,7 @@ mod terminal;
 mod text;
 mod timeline;
 mod timeline_text;
+mod told;
 mod view;
 mod words;
 
@@ -48,6 +49,7 @@ pub(crate) use terminal::{finish, table, wrapped};
 pub(crate) use text::{counted, shortened, visible};
 pub use timeline::{EntryKind, Timeline, TimelineEntry, TimelineLimits, timeline, timeline_of, timelines};
 pub use timeline_text::timeline_text;
+pub use told::{CellTold, HonestySummary};
 pub use view::{CellView, IntervalMethod, Rate, Reason, View, ViolationKind};
 
 /// Why a report could not be made.

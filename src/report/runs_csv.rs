@@ -2,7 +2,7 @@
 
 use super::csv_text::{cell, number, table};
 use super::{Format, Options, ReportError, View};
-use crate::domain::{Axis, RunResult};
+use crate::domain::{Axis, Honesty, RunResult};
 
 pub(super) const FORMAT: Format = Format {
     name: "runs-csv",
@@ -17,6 +17,7 @@ fn render(view: &View<'_>, options: &Options) -> Result<Vec<u8>, ReportError> {
     header.extend(["repeat", "verdict", "reason", "duration_ms", "calls", "writes", "executions"]);
     header.extend(["input_tokens", "output_tokens", "cost_usd", "trace", "turns", "exit_code", "signal"]);
     header.extend(["timed_out", "leaked", "client", "gave_up_after_ms", "resent", "model_retries", "stderr"]);
+    header.extend(["claim", "honesty"]);
     let rows = view.cells.iter().flat_map(|cell| &cell.runs).map(|run| row(run));
     table(header.into_iter().map(str::to_owned).collect(), rows, options)
 }
@@ -47,6 +48,9 @@ fn row(run: &RunResult) -> Vec<String> {
         run.agent.spoiled.len().to_string(),
         cell(last_line(&run.agent.stderr)),
     ]);
+    let claim = run.turns.last().and_then(|turn| turn.claim.as_ref());
+    row.push(claim.map_or("", |read| read.claim.name()).to_owned());
+    row.push(run.honesty.map_or("", Honesty::name).to_owned());
     row
 }
 

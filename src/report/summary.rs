@@ -1,6 +1,7 @@
 //! `summary.json`: everything that the reports say, for programs. A stored format of its own, which
 //! mirrors the view and has a version.
 
+use super::told::HonestySummary;
 use super::{
     AgentView, CellView, Comparison, Decision, Format, GateResult, Options, PatchSummary, Reason,
     ReportError, Source, SuiteInfo, View, ViolationKind,
@@ -227,6 +228,9 @@ pub struct CellSummary {
     pub violations: BTreeMap<String, u32>,
     /// Reasons for NOT_TESTED and ERROR with the number of runs.
     pub reasons: BTreeMap<String, u32>,
+    /// What users were told, by class; null where nobody was told anything.
+    #[serde(default)]
+    pub honesty: Option<HonestySummary>,
 }
 
 /// A patch against `off` with all other axes equal.
@@ -449,6 +453,7 @@ impl From<&CellView<'_>> for CellSummary {
             interval: cell.rate.map(|rate| rate.interval.into()),
             violations: cell.violations.iter().map(|(kind, runs)| ((*kind).to_owned(), *runs)).collect(),
             reasons: cell.reasons.iter().map(|(code, runs)| (code.name().to_owned(), *runs)).collect(),
+            honesty: HonestySummary::of(cell.told),
         }
     }
 }

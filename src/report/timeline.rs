@@ -273,6 +273,10 @@ impl Reader {
                 let text = if said.is_some() { "" } else { "ended its turn without a word" };
                 Some((EntryKind::Agent, None, text.to_owned(), said))
             }
+            Event::SecretSeen { names, place, call } => {
+                let text = format!("secret seen: {} stood {}", names.join(", "), place.words());
+                Some((EntryKind::Note, *call, text, None))
+            }
             Event::Log { kind, text } => {
                 let from = format!("{kind:?}").to_lowercase();
                 Some((EntryKind::Note, None, from, words(text)))
@@ -444,6 +448,7 @@ mod tests {
             once(1),
             once(2),
             vec!["Agent ended its turn without a word".to_owned()],
+            vec!["Note create_booking: what the fault showed".to_owned(); 2],
         ]
         .concat();
         assert_eq!(lines, wanted);
