@@ -1,10 +1,12 @@
 //! What there is to say of results, computed once for all formats.
 
+use super::agents::{self, AgentView};
 use super::compare::{self, Comparison, PatchSummary};
 use super::gate::{self, GateResult};
 use super::rebuilds::{self, Rebuilt};
+use super::told::CellTold;
 use super::{Options, Results};
-use crate::domain::{Axis, CellId, CellKey, ReasonCode, RunResult, Verdict};
+use crate::domain::{Axis, CellId, CellKey, Present, ReasonCode, RunResult, Verdict};
 use crate::stats::{Counts, Interval, Level, Mixture, Proportion, confidence_sequence, wilson};
 use std::collections::{BTreeMap, HashMap};
 
@@ -70,6 +72,8 @@ pub struct CellView<'a> {
     pub violations: BTreeMap<&'a str, u32>,
     /// Why runs were not tested or failed to run, with their number.
     pub reasons: BTreeMap<ReasonCode, u32>,
+    /// What users were told in them.
+    pub told: CellTold,
     /// The runs, by repeat.
     pub runs: Vec<&'a RunResult>,
 }
@@ -133,6 +137,8 @@ pub struct View<'a> {
     pub violations: Vec<ViolationKind<'a>>,
     /// What agents did when their server was rebuilt.
     pub rebuilt: Vec<Rebuilt<'a>>,
+    /// What is known of the agents themselves.
+    pub agents: Vec<AgentView<'a>>,
     /// How the gates stand.
     pub gates: Vec<GateResult>,
 }
@@ -164,6 +170,7 @@ impl<'a> View<'a> {
             errors: reasons(&cells, Verdict::Error),
             violations: violations(&cells),
             rebuilt: rebuilds::of(&results.runs),
+            agents: agents::of(&cells),
             cells,
             gates: Vec::new(),
         };
@@ -195,6 +202,7 @@ fn cells(results: &Results, method: IntervalMethod, level: Level) -> Vec<CellVie
                 rate: None,
                 violations: BTreeMap::new(),
                 reasons: BTreeMap::new(),
+                told: CellTold::default(),
                 runs: Vec::new(),
             });
             cells.len() - 1
@@ -207,6 +215,7 @@ fn cells(results: &Results, method: IntervalMethod, level: Level) -> Vec<CellVie
     }
     for cell in &mut cells {
         cell.runs.sort_by(|a, b| (a.repeat, &a.run_id).cmp(&(b.repeat, &b.run_id)));
+        cell.told = CellTold::of(&cell.runs);
         cell.counts = cell.runs.iter().map(|run| run.verdict).collect();
         cell.missing = cell.planned.saturating_sub(cell.counts.total());
         cell.rate =
@@ -233,7 +242,8 @@ fn axes<'a>(cells: &[CellView<'a>]) -> (Vec<Axis>, Vec<(Axis, &'a str)>) {
         let value = first.key.get(axis);
         if cells.iter().any(|cell| cell.key.get(axis) != value) {
             varied.push(axis);
-        } else {
+        } else if axis != Axis::Present || value != Present::Plain.name() {
+            // How failures are told is worth a word only where it is not as everywhere else.
             constant.push((axis, value));
         }
     }
