@@ -81,6 +81,14 @@ fn remote(
     Remote::new(&render(url)?, &headers).map_err(TrialError::Remote)
 }
 
+/// Names of what the suite puts into the environment of a server: keys go that way.
+pub(super) fn credentials(upstream: &Upstream) -> Vec<String> {
+    match &upstream.server {
+        Server::Command { env, .. } => env.keys().cloned().collect(),
+        Server::Builtin(_) | Server::Url { .. } => Vec::new(),
+    }
+}
+
 /// How the tools of an upstream are classified.
 pub(super) fn classifier(upstream: &Upstream) -> Classifier {
     Classifier::new(upstream.tools.write.clone(), upstream.tools.read.clone(), key_fields(upstream))

@@ -10,7 +10,9 @@ use super::recordings::{self, Recordings};
 use super::rehearsal::Rehearsal;
 use super::rehearsal::findings::Expected;
 use super::secrets::{RunSecrets, SecretError};
-use super::servers::{SERVERS, classifier, innocent_name, key_fields, server_name, upstream_launch};
+use super::servers::{
+    SERVERS, classifier, credentials, innocent_name, key_fields, server_name, upstream_launch,
+};
 use super::told;
 use crate::agent::{self, AgentOutcome, Ended, Observed};
 use crate::domain::{
