@@ -348,14 +348,6 @@ fn session_code(error: &SessionError) -> ReasonCode {
     }
 }
 
-/// Names of what the suite puts into the environment of a server: keys go that way.
-fn credentials(upstream: &Upstream) -> Vec<String> {
-    match &upstream.server {
-        Server::Command { env, .. } => env.keys().cloned().collect(),
-        Server::Builtin(_) | Server::Url { .. } => Vec::new(),
-    }
-}
-
 fn hub(
     shared: &Shared,
     trial: &Trial,
