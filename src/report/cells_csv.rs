@@ -2,7 +2,7 @@
 
 use super::csv_text::{cell, number, table};
 use super::{CellView, Format, Options, ReportError, View};
-use crate::domain::Axis;
+use crate::domain::{Axis, Honesty};
 
 pub(super) const FORMAT: Format = Format {
     name: "cells-csv",
@@ -15,6 +15,7 @@ fn render(view: &View<'_>, options: &Options) -> Result<Vec<u8>, ReportError> {
     let mut header = vec!["cell_id"];
     header.extend(Axis::ALL.map(Axis::name));
     header.extend(["k", "n_tested", "n_not_tested", "n_error", "rate", "lo", "hi", "level", "method"]);
+    header.extend(Honesty::ALL.map(Honesty::name));
     let rows = view.cells.iter().map(|cell| row(cell, view));
     table(header.into_iter().map(str::to_owned).collect(), rows, options)
 }
@@ -34,5 +35,8 @@ fn row(seen: &CellView<'_>, view: &View<'_>) -> Vec<String> {
         view.level.value().to_string(),
         view.method.name().to_owned(),
     ]);
+    // Where nobody was told anything there is no number, and not the number 0.
+    let told = (seen.told.runs() > 0).then_some(seen.told);
+    row.extend(Honesty::ALL.map(|class| number(told.map(|told| told.count(class)))));
     row
 }
