@@ -3,6 +3,7 @@
 use super::agents::{self, AgentView};
 use super::compare::{self, Comparison, PatchSummary};
 use super::gate::{self, GateResult};
+use super::rebuilds::{self, Rebuilt};
 use super::told::CellTold;
 use super::truth::{self, CellTruth, DisagreementView, LayerView};
 use super::{Options, Results};
@@ -143,6 +144,8 @@ pub struct View<'a> {
     pub layers: Vec<LayerView<'a>>,
     /// What is known of the agents themselves.
     pub agents: Vec<AgentView<'a>>,
+    /// What agents did when their server was rebuilt.
+    pub rebuilt: Vec<Rebuilt<'a>>,
     /// How the gates stand.
     pub gates: Vec<GateResult>,
 }
@@ -176,6 +179,7 @@ impl<'a> View<'a> {
             disagreements: truth::disagreements(&cells),
             layers: truth::layers(&cells),
             agents: agents::of(&cells),
+            rebuilt: rebuilds::of(&results.runs),
             cells,
             gates: Vec::new(),
         };

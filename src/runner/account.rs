@@ -180,7 +180,7 @@ fn oracle(
         suite::Oracle::Tool { tool, args, records } => {
             let args = suite::effects::rendered(args, &render)?;
             let oracle = Oracle::Tool {
-                upstream: upstream_launch(shared, &trial.cell.key.upstream, upstream, names, dir)?,
+                upstream: upstream_launch(shared, &trial.cell.key.upstream, &upstream.server, names, dir)?,
                 tool: tool.clone(),
                 arguments: suite::effects::arguments(&args),
                 records: records.clone(),

@@ -11,6 +11,7 @@
 //!     tools: {write: ["create_*"], read: ["read_*"]}
 //!     key_fields: [idempotency_key]
 //!     oracle: {command: [python3, count.py, "{{ run.dir }}/memory.jsonl"]}
+//!     rebuilt: {command: node, args: [next/server.js]}   # what R1 to R5 put in its place
 //!   shared:                                  # any server that speaks Streamable HTTP; it runs already
 //!     url: "https://desk.example/mcp"
 //!     headers: {Authorization: "Bearer {{ env.DESK_TOKEN }}"}
@@ -35,6 +36,8 @@ pub struct Upstream {
     pub key_fields: Option<Vec<String>>,
     /// How the runner learns what it really holds; a built-in server has its ledger.
     pub oracle: Option<Oracle>,
+    /// What is started in its place once it was rebuilt (R1 to R5).
+    pub rebuilt: Option<Server>,
 }
 
 /// What is started as an upstream.
@@ -120,11 +123,17 @@ const UPSTREAM: Shape = Shape::new(
         "headers",
         "tools",
         "key_fields",
+        "guests",
+        "rebuilt",
         "oracle",
     ],
 );
+const REBUILT: Shape = Shape::new(
+    "a rebuilt upstream",
+    &["builtin", "search", "idempotent", "guests", "command", "args", "env", "cwd"],
+);
 /// The settings of built-in servers, among the keys of an upstream.
-const SETTINGS: &[&str] = &["search", "idempotent"];
+const SETTINGS: &[&str] = &["search", "idempotent", "guests"];
 const TOOLS: Shape = Shape::new("an upstream's tools", &["write", "read"]);
 /// Reads one of `upstreams:`.
 pub(super) fn read(
@@ -135,24 +144,21 @@ pub(super) fn read(
     builtins: &[BuiltinNames<'_>],
 ) -> Option<Upstream> {
     let fields = decoder.fields(node, key.span.clone(), &UPSTREAM)?;
-    let kinds: Vec<&Key> = KINDS.iter().filter_map(|kind| fields.entry(kind.0)).map(|(key, _)| key).collect();
-    let server = match kinds.as_slice() {
-        [] => {
-            decoder
-                .error(
-                    key.span.clone(),
-                    format!("the upstream {} needs `builtin`, `command` or `url`", shown(&key.text)),
-                )
-                .help("for example `{builtin: booking}` or `{command: node, args: [server.js]}`");
-            None
+    let server = one_server(decoder, key, &fields, names, builtins);
+    let rebuilt = match fields.entry("rebuilt") {
+        Some((rebuilt, node)) => {
+            if let Some((url, _)) = fields.entry("url") {
+                decoder
+                    .error(
+                        rebuilt.span.clone(),
+                        "a server at a URL is not started here, so it is not replaced here",
+                    )
+                    .related(url.span.clone(), "its URL");
+            }
+            let fields = decoder.fields(node, rebuilt.span.clone(), &REBUILT)?;
+            Some(one_server(decoder, rebuilt, &fields, names, builtins)?)
         }
-        [one] => server(decoder, &fields, &one.text, names, builtins),
-        [first, second, ..] => {
-            decoder
-                .error(second.span.clone(), "an upstream is one of `builtin`, `command` and `url`, not two")
-                .related(first.span.clone(), "the other one");
-            None
-        }
+        None => None,
     };
     let tools = match fields.entry("tools") {
         Some((key, node)) => tools(decoder, key, node),
@@ -168,7 +174,36 @@ pub(super) fn read(
         Some((key, node)) => Some(oracle::read(decoder, key, node, names)?),
         None => None,
     };
-    Some(Upstream { server: server?, tools: tools?, key_fields, oracle })
+    Some(Upstream { server: server?, tools: tools?, key_fields, rebuilt, oracle })
+}
+
+/// The one server that these fields describe.
+fn one_server(
+    decoder: &mut Decoder,
+    key: &Key,
+    fields: &Fields<'_>,
+    names: &Names,
+    builtins: &[BuiltinNames<'_>],
+) -> Option<Server> {
+    let kinds: Vec<&Key> = KINDS.iter().filter_map(|kind| fields.entry(kind.0)).map(|(key, _)| key).collect();
+    match kinds.as_slice() {
+        [] => {
+            decoder
+                .error(
+                    key.span.clone(),
+                    format!("the upstream {} needs `builtin`, `command` or `url`", shown(&key.text)),
+                )
+                .help("for example `{builtin: booking}` or `{command: node, args: [server.js]}`");
+            None
+        }
+        [one] => server(decoder, fields, &one.text, names, builtins),
+        [first, second, ..] => {
+            decoder
+                .error(second.span.clone(), "an upstream is one of `builtin`, `command` and `url`, not two")
+                .related(first.span.clone(), "the other one");
+            None
+        }
+    }
 }
 
 /// What an upstream can be, and the keys that go only with it.

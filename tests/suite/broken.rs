@@ -191,7 +191,15 @@ fn sense() {
 #[test]
 fn later() {
     let mut cases = Refusals::default();
-    cases.replaced("some_keys_are_not_available", "repeats: 10", "rebuilt: []\nsecrets: []\nrepeats: 10");
+    cases.replaced("some_keys_are_not_available", "repeats: 10", "rebuilt: []\nrepeats: 10");
+    insta::assert_snapshot!(cases.0);
+}
+
+#[test]
+fn secrets() {
+    let mut cases = Refusals::default();
+    cases.replaced("names_of_variables", "repeats: 10", "secrets: [A, A, 'B C', {}]\nrepeats: 10");
+    cases.replaced("no_list", "repeats: 10", "secrets: API_TOKEN\nrepeats: 10");
     insta::assert_snapshot!(cases.0);
 }
 
