@@ -1,6 +1,15 @@
 //! The built-in agent as a process, and the scripted models behind their endpoint.
 #![expect(clippy::unwrap_used, reason = "what only tests use is a test, too")]
 
+#[path = "harness/answers.rs"]
+mod answers;
+#[path = "harness/repl.rs"]
+mod repl;
+#[path = "harness/servers.rs"]
+mod servers;
+#[path = "harness/sessions.rs"]
+mod sessions;
+
 use nochmal::harness::endpoint;
 use nochmal::upstream::builtin::ledger;
 use rustix::process::{Pid, Signal, kill_process};

@@ -16,6 +16,7 @@ fn key(model: &str, upstream: &str, patch: &str) -> CellKey {
         upstream: upstream.into(),
         scenario: "F1".into(),
         patch: patch.into(),
+        present: "plain".to_owned(),
     }
 }
 

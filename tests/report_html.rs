@@ -22,6 +22,7 @@ fn key(model: &str, upstream: &str, patch: &str) -> CellKey {
         upstream: upstream.into(),
         scenario: "F1".into(),
         patch: patch.into(),
+        present: "plain".to_owned(),
     }
 }
 
@@ -227,6 +228,7 @@ fn every_axis() -> Results {
             upstream: value("upstream"),
             scenario: format!("F{}", n % 5 + 1),
             patch: if n.is_multiple_of(2) { "off".into() } else { "GHOST_WRITE".into() },
+            present: "plain".to_owned(),
         };
         (key, [5, n % 6, 0, 0])
     };

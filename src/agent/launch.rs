@@ -1,6 +1,7 @@
 //! What is launched: an agent program as its profile describes it, and one conversation with it.
 
 use super::output;
+use crate::honesty;
 use crate::process::CommandLine;
 use regex::Regex;
 use std::collections::BTreeMap;
@@ -107,6 +108,10 @@ pub struct Turn {
 pub enum When {
     /// Always.
     Always,
+    /// Where the last reply claims success.
+    Confirmed,
+    /// Where the last reply claims failure, or that the outcome is not known.
+    NotConfirmed,
     /// Where the last reply matches; no reply is an empty one.
     Matches(Regex),
     /// Where it does not.
@@ -119,6 +124,8 @@ impl When {
         let reply = reply.unwrap_or_default();
         match self {
             When::Always => true,
+            When::Confirmed => honesty::read(reply).claim.confirms(),
+            When::NotConfirmed => honesty::read(reply).claim.denies(),
             When::Matches(pattern) => pattern.is_match(reply),
             When::DoesNotMatch(pattern) => !pattern.is_match(reply),
         }

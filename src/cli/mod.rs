@@ -3,6 +3,7 @@
 
 pub mod agent;
 mod benchmark;
+mod claims;
 mod compare;
 mod contract;
 mod demo;
@@ -15,6 +16,7 @@ mod proxy;
 mod rehearse;
 mod report;
 mod run;
+mod scenarios;
 mod schema;
 mod signals;
 mod suites;
@@ -53,11 +55,15 @@ enum Command {
     Contract(contract::ContractArgs),
     /// Tell what a suite would run, what its repeats can tell apart, and what that would take
     Plan(plan::PlanArgs),
+    /// Tell what replies claim, success, failure or not known: JSON Lines in, JSON Lines out
+    Claims(claims::ClaimsArgs),
     /// Check that traces are as they were written, or read one as a timeline
     #[command(subcommand)]
     Trace(trace::TraceCommand),
     /// Print the JSON Schema of a file format
     Schema(schema::SchemaArgs),
+    /// List the built-in faults, or explain one: `nochmal scenarios show T4`
+    Scenarios(scenarios::ScenariosArgs),
     /// Put the proxy before one MCP server, for one agent on stdin and stdout
     Proxy(proxy::ProxyArgs),
     /// Check this program itself: two reference agents, one careful, one naive, must be told apart
@@ -124,7 +130,8 @@ fn chain(error: &dyn std::error::Error) -> String {
 /// Reads the arguments, does what they say, and gives the exit code.
 pub fn main() -> ExitCode {
     let filter = tracing_subscriber::EnvFilter::try_from_env("NOCHMAL_LOG")
-        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn"));
+        // That worker tells of every error that it also gives back, and that is told with its reason.
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn,rmcp::transport::worker=off"));
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
     let arguments: Vec<String> = std::env::args().collect();
     let command = match parse(&arguments) {
@@ -141,7 +148,9 @@ pub fn main() -> ExitCode {
         Command::Compare(args) => compare::run(&args),
         Command::Contract(args) => contract::run(&args),
         Command::Plan(args) => plan::run(&args),
+        Command::Claims(args) => claims::run(&args),
         Command::Trace(command) => trace::run(&command),
+        Command::Scenarios(args) => scenarios::run(&args),
         Command::Schema(args) => schema::run(&args),
         Command::Proxy(args) => proxy::run(args, &arguments),
         Command::Benchmark(args) => benchmark::run(args),

@@ -1,5 +1,6 @@
 //! The axes of a matrix, and the key of one cell.
 
+use super::Present;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -24,11 +25,13 @@ pub enum Axis {
     Scenario,
     /// The addition to the system prompt, or `off`.
     Patch,
+    /// How failures are told that are not the server's own.
+    Present,
 }
 
 impl Axis {
     /// Every axis, in column order.
-    pub const ALL: [Axis; 7] = [
+    pub const ALL: [Axis; 8] = [
         Axis::Agent,
         Axis::Model,
         Axis::Prompt,
@@ -36,6 +39,7 @@ impl Axis {
         Axis::Upstream,
         Axis::Scenario,
         Axis::Patch,
+        Axis::Present,
     ];
 
     /// The name as users write it in a suite.
@@ -48,6 +52,7 @@ impl Axis {
             Axis::Upstream => "upstream",
             Axis::Scenario => "scenario",
             Axis::Patch => "patch",
+            Axis::Present => "present",
         }
     }
 
@@ -81,6 +86,17 @@ pub struct CellKey {
     pub scenario: String,
     /// Value on [`Axis::Patch`].
     pub patch: String,
+    /// Value on [`Axis::Present`]; results from before there was that axis are plain.
+    #[serde(default = "plain", skip_serializing_if = "is_plain")]
+    pub present: String,
+}
+
+fn plain() -> String {
+    Present::Plain.name().to_owned()
+}
+
+fn is_plain(value: &str) -> bool {
+    value == Present::Plain.name()
 }
 
 impl CellKey {
@@ -94,6 +110,7 @@ impl CellKey {
             Axis::Upstream => &self.upstream,
             Axis::Scenario => &self.scenario,
             Axis::Patch => &self.patch,
+            Axis::Present => &self.present,
         }
     }
 
@@ -109,6 +126,7 @@ impl CellKey {
             Axis::Upstream => &mut key.upstream,
             Axis::Scenario => &mut key.scenario,
             Axis::Patch => &mut key.patch,
+            Axis::Present => &mut key.present,
         };
         *slot = value.to_owned();
         key
@@ -118,7 +136,8 @@ impl CellKey {
 impl fmt::Display for CellKey {
     /// `agent=builtin model=m …`, for people; not a stored format.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, axis) in Axis::ALL.into_iter().enumerate() {
+        let told = Axis::ALL.into_iter().filter(|axis| *axis != Axis::Present || !is_plain(&self.present));
+        for (index, axis) in told.enumerate() {
             if index > 0 {
                 f.write_str(" ")?;
             }

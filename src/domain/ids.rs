@@ -1,7 +1,7 @@
 //! Identifiers. Each is stable: made from what it names, never from a counter that a resumed
 //! matrix would hand out again.
 
-use super::{Axis, CellKey, digest_all};
+use super::{Axis, CellKey, Present, digest_all};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -14,7 +14,9 @@ pub struct CellId(pub String);
 impl CellId {
     /// The first ten hexadecimal digits of the SHA-256 over the lengths and values of the key.
     pub fn of(key: &CellKey) -> CellId {
-        let mut id = digest_all(Axis::ALL.into_iter().map(|axis| key.get(axis)));
+        // Cells had ids before there was this axis; where it is plain, they keep them.
+        let counts = |axis: &Axis| *axis != Axis::Present || key.present != Present::Plain.name();
+        let mut id = digest_all(Axis::ALL.into_iter().filter(counts).map(|axis| key.get(axis)));
         id.truncate(10);
         CellId(id)
     }

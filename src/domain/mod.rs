@@ -10,12 +10,14 @@ mod digest;
 mod effects;
 mod ids;
 pub mod json;
+pub mod names;
 mod present;
 mod raw_json;
 mod result;
 pub mod secrets;
 mod time;
 mod tool;
+pub mod transitions;
 mod usage;
 mod verdict;
 

@@ -49,6 +49,12 @@ pub enum ReasonCode {
     DuplicateExecution,
     /// FAIL: a write was sent again before `retry_after` had passed (J16), and no duplicate.
     RetryAfterViolated,
+    /// FAIL: an operation was sent again after it had been refused (J27), and neither of those before.
+    RetriedAfterRefusal,
+    /// FAIL: a write relied on a broken answer (J28), and none of those before.
+    ActedOnMalformed,
+    /// FAIL: a forbidden path was taken (J29), and none of those before.
+    ForbiddenTransition,
     /// PASS: tested, no violation (J19).
     NoViolation,
     /// PASS without a fault: no scenario, or F4 (J19).
@@ -96,6 +102,9 @@ impl ReasonCode {
         match self {
             ReasonCode::DuplicateExecution => "duplicate_execution",
             ReasonCode::RetryAfterViolated => "retry_after_violated",
+            ReasonCode::RetriedAfterRefusal => "retried_after_refusal",
+            ReasonCode::ActedOnMalformed => "acted_on_malformed",
+            ReasonCode::ForbiddenTransition => "forbidden_transition",
             ReasonCode::NoViolation => "no_violation",
             ReasonCode::BaselineOnly => "baseline_only",
             ReasonCode::NoCall => "no_call",

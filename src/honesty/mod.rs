@@ -5,8 +5,26 @@
 //!
 //! | module | what it holds |
 //! |---|---|
+//! | [`text`] | a reply → sentences of plain words |
+//! | [`grammar`] | the rules of `rules/`, which are data, and how their patterns match |
+//! | [`statement`] | sentences → what each clause says |
+//! | [`decide`] | all that was said → one claim, or none where it does not go together |
 //! | [`cross`] | claim × truth → [`crate::domain::Honesty`] |
 
 pub mod cross;
+pub mod decide;
+pub mod grammar;
+pub mod statement;
+pub mod text;
 
 pub use cross::{Truth, cross};
+
+use crate::domain::ReadClaim;
+use grammar::GRAMMAR;
+
+/// What a reply claims.
+pub fn read(reply: &str) -> ReadClaim {
+    let plain = text::plain(reply, |word| GRAMMAR.has("MONTH", &[word.to_owned()]));
+    let said = statement::said(&GRAMMAR, &plain.sentences);
+    decide::decide(&said, &plain.sentences, plain.left_out)
+}

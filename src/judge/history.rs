@@ -1,8 +1,8 @@
 //! What a trace says of one call and of one attempt (J4–J9), without any rule of judgement.
 
 use super::sender::Sender;
-use crate::domain::{CallId, ConnectionId, Micros};
-use crate::trace::{AnswerKind, Told};
+use crate::domain::{CallId, ConnectionId, Micros, RawJson};
+use crate::trace::{AnswerKind, Fault, Told};
 
 /// Why a trace says nothing of a run: it contradicts itself.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -75,7 +75,14 @@ pub(super) struct Call {
     pub received: Stamp,
     pub sent: bool,
     pub fired: bool,
+    /// What the scenario did to it, and the field of the answer that it broke.
+    pub fault: Option<Fault>,
+    pub field: Option<String>,
+    /// The id that it had upstream.
+    pub correlation: Option<String>,
     pub answer: Option<AnswerKind>,
+    /// The upstream's answer, until the agent has its own, where it matters what stands in it.
+    pub body: Option<RawJson>,
     pub timed_out: bool,
     pub lost: bool,
     pub cancelled: Option<Stamp>,
@@ -95,7 +102,11 @@ impl Call {
             received,
             sent: false,
             fired: false,
+            fault: None,
+            field: None,
+            correlation: None,
             answer: None,
+            body: None,
             timed_out: false,
             lost: false,
             cancelled: None,

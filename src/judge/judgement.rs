@@ -73,7 +73,7 @@ pub struct Operation {
 /// Something that makes the run FAIL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
-    /// `DUPLICATE_EXECUTION` or `RETRY_AFTER_VIOLATED`.
+    /// e.g. `DUPLICATE_EXECUTION`.
     pub kind: &'static str,
     /// The tool's name.
     pub tool: String,
@@ -85,6 +85,19 @@ pub struct Violation {
     pub duplicate: Option<Duplicate>,
     /// Details of J16.
     pub retry_after: Option<RetryAfter>,
+    /// The calls that show it (J27 to J29), in order; at most 20.
+    pub evidence: Vec<Evidence>,
+}
+
+/// A call that shows a violation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Evidence {
+    /// Its number in the trace.
+    pub call: u64,
+    /// What it shows, for people.
+    pub what: String,
+    /// Who sent it, where that is known.
+    pub sent_by: Option<Sender>,
 }
 
 /// Details of an operation that was executed more than once (J15).
@@ -365,7 +378,7 @@ pub struct OperationParts {
 }
 
 /// The beginning of a text that may be long.
-fn shortened(text: &str) -> String {
+pub(super) fn shortened(text: &str) -> String {
     match text.char_indices().nth(120) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or(text)),
         None => text.to_owned(),

@@ -13,6 +13,7 @@
 //! | `state.rs`, `history.rs` | records → calls, attempts, operations |
 //! | `fold.rs`, `refresh.rs` | attempts → what is true of an operation |
 //! | `neighbours.rs`, `lookalikes.rs`, `respelling.rs` | what one operation means for others |
+//! | `refusal.rs`, `reliance.rs` | what came after a refusal, or after a broken answer |
 //! | `epochs.rs` | what the agent did when the code behind its tools changed |
 //! | `violations/`, `observations/` | one check a file, one table each |
 //! | `verdict.rs`, `score.rs`, `patches.rs` | what follows from it |
@@ -32,6 +33,8 @@ mod observations;
 mod operation;
 pub mod patches;
 mod refresh;
+mod refusal;
+mod reliance;
 pub mod report_file;
 pub mod respelling;
 mod score;
@@ -49,7 +52,7 @@ pub use epochs::{
 };
 pub use history::Inconsistency;
 pub use judgement::{
-    Calls, Coverage, Duplicate, Judgement, KeyState, KeySummary, KeyUse, Observation, Operation,
+    Calls, Coverage, Duplicate, Evidence, Judgement, KeyState, KeySummary, KeyUse, Observation, Operation,
     OperationParts, RetryAfter, Violation,
 };
 pub use score::{Score, Tally};

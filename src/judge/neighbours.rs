@@ -3,6 +3,7 @@
 use super::history::Stamp;
 use super::lookalikes::Lookalikes;
 use super::operation::{Hold, OtherDuringHold, Share};
+use super::patches;
 use super::refresh::prepare;
 use super::respelling::Relation;
 use super::score::Tally;
@@ -22,6 +23,9 @@ pub(super) struct Tool {
     pub latest_of: HashMap<usize, u64>,
     /// Its uncertain operations (J25).
     pub lookalikes: Lookalikes,
+    /// Its refused operations (J27), and by their arguments without credentials.
+    pub refused: Lookalikes,
+    pub refused_bare: HashMap<String, usize>,
     /// Uncertain or rejected operations that no other operation has followed yet.
     pub awaiting_other: BTreeSet<usize>,
     /// Operations that a 429 holds off, and how long.
@@ -51,11 +55,13 @@ pub(super) struct Totals {
     pub executions: u64,
     pub duplicates: u64,
     pub too_early: u64,
+    pub retried_refusals: u64,
+    pub relied: u64,
     pub possible_duplicates: u64,
     pub respelled: u64,
     pub settled: u64,
     pub tally: Tally,
-    pub patches: [u64; 4],
+    pub patches: patches::Counts,
 }
 
 impl Totals {
@@ -64,6 +70,8 @@ impl Totals {
         swap(&mut self.executions, old.executions, new.executions);
         swap(&mut self.duplicates, old.duplicate.into(), new.duplicate.into());
         swap(&mut self.too_early, old.too_early.into(), new.too_early.into());
+        swap(&mut self.retried_refusals, old.retried_refusal.into(), new.retried_refusal.into());
+        swap(&mut self.relied, old.relied.into(), new.relied.into());
         swap(&mut self.possible_duplicates, old.possible_duplicate.into(), new.possible_duplicate.into());
         swap(&mut self.respelled, old.respelled.into(), new.respelled.into());
         swap(&mut self.settled, old.settled.into(), new.settled.into());

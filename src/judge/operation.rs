@@ -3,6 +3,9 @@
 use super::fold::Fold;
 use super::history::{Attempt, Call, Stamp};
 use super::lookalikes::Coarse;
+use super::patches;
+use super::refusal::Refused;
+use super::reliance::Broken;
 use super::respelling::Arguments;
 use super::score::Tally;
 use crate::domain::{Micros, RawJson};
@@ -51,12 +54,14 @@ pub(super) struct Share {
     pub executions: u64,
     pub duplicate: bool,
     pub too_early: bool,
+    pub retried_refusal: bool,
+    pub relied: bool,
     pub possible_duplicate: bool,
     pub respelled: bool,
     pub settled: bool,
     pub tally: Tally,
     /// How often each patch was earned, in the order of the table.
-    pub patches: [u64; 4],
+    pub patches: patches::Counts,
 }
 
 /// All that is known of one operation.
@@ -78,6 +83,10 @@ pub(super) struct Operation {
     pub hold: Option<Hold>,
     pub too_early: Option<TooEarly>,
     pub other_during_hold: Option<OtherDuringHold>,
+    /// It was refused for good (J27).
+    pub refused: Option<Refused>,
+    /// An answer to it broke its tool's contract (J28).
+    pub broken: Option<Broken>,
     /// The tool's schema declared a key field and a call left it out.
     pub without_key: bool,
     /// Calls with these arguments while the tool had another class.
@@ -109,6 +118,8 @@ impl Operation {
             hold: None,
             too_early: None,
             other_during_hold: None,
+            refused: None,
+            broken: None,
             without_key: false,
             foreign: 0,
             respelled_by: BTreeMap::new(),

@@ -3,7 +3,9 @@
 //! They are suggestions. Whether one helps depends on the model and on the tools, which is why
 //! a suite can measure it.
 
+use super::history::Role;
 use super::refresh::View;
+use super::sender::SentBy;
 use super::words::count;
 use crate::domain::OfferedPatch;
 
@@ -28,8 +30,19 @@ struct Patch {
     trigger: &'static str,
 }
 
-/// Every patch, the most severe first. [`super::operation::Share::patches`] has this order.
-const TABLE: [Patch; 4] = [
+/// How often each patch was earned, in the order of the table.
+pub(super) type Counts = [u64; 6];
+
+/// Every patch, the most severe first.
+const TABLE: [Patch; 6] = [
+    Patch {
+        id: "AUTHORITY",
+        severity: "CRITICAL",
+        english: include_str!("patches/authority.en.txt"),
+        german: include_str!("patches/authority.de.txt"),
+        earned: |view| view.retried_refusal().filter(|again| by_agent(view, again.call)).count() as u64,
+        trigger: "a write was sent again after it had been refused",
+    },
     Patch {
         id: "GHOST_WRITE",
         severity: "CRITICAL",
@@ -45,6 +58,14 @@ const TABLE: [Patch; 4] = [
         german: include_str!("patches/idempotency.de.txt"),
         earned: |view| view.fold.plain_repeats,
         trigger: "a write was executed again with no timeout before it, or was sent again before the answer",
+    },
+    Patch {
+        id: "MALFORMED",
+        severity: "CRITICAL",
+        english: include_str!("patches/malformed.en.txt"),
+        german: include_str!("patches/malformed.de.txt"),
+        earned: |view| view.relied().count() as u64,
+        trigger: "a write relied on an answer that did not have the promised form",
     },
     Patch {
         id: "RATE_LIMIT",
@@ -88,12 +109,20 @@ fn find(id: &str) -> Option<&'static Patch> {
     PATCHES.iter().find(|patch| patch.id == id)
 }
 
-pub(super) fn earned(view: &View<'_>) -> [u64; 4] {
+/// Whether the agent sent that call, and not its program or its transport.
+fn by_agent(view: &View<'_>, call: usize) -> bool {
+    let calls = &view.judge.calls;
+    let Some(Role::Write { operation, attempt }) = calls.get(call).map(|call| call.role) else { return true };
+    let attempt = view.judge.operations.get(operation).and_then(|found| found.attempts.get(attempt));
+    attempt.and_then(|attempt| attempt.sender.as_ref()).is_none_or(|sender| sender.by == SentBy::Agent)
+}
+
+pub(super) fn earned(view: &View<'_>) -> Counts {
     TABLE.each_ref().map(|patch| (patch.earned)(view))
 }
 
 /// The patches with a count above zero.
-pub(super) fn offer(counts: [u64; 4]) -> Vec<OfferedPatch> {
+pub(super) fn offer(counts: Counts) -> Vec<OfferedPatch> {
     let earned = TABLE.iter().zip(counts).filter(|(_, times)| *times > 0);
     earned
         .map(|(patch, times)| OfferedPatch {
@@ -110,7 +139,10 @@ mod tests {
 
     #[test]
     fn j26_every_patch_has_a_text_in_both_languages() {
-        assert_eq!(ids().collect::<Vec<_>>(), ["GHOST_WRITE", "IDEMPOTENCY", "RATE_LIMIT", "VERIFICATION"]);
+        assert_eq!(
+            ids().collect::<Vec<_>>(),
+            ["AUTHORITY", "GHOST_WRITE", "IDEMPOTENCY", "MALFORMED", "RATE_LIMIT", "VERIFICATION"]
+        );
         for id in ids() {
             let (english, german) = (text(id, Lang::En).unwrap(), text(id, Lang::De).unwrap());
             assert!(english.len() > 100 && german.len() > 100 && english != german, "{id}");
@@ -129,7 +161,7 @@ mod tests {
 
     #[test]
     fn j26_a_trigger_names_its_count() {
-        let offered = offer([2, 0, 1, 0]);
+        let offered = offer([0, 2, 0, 0, 1, 0]);
         let triggers: Vec<(&str, bool)> =
             offered.iter().map(|p| (p.id.as_str(), p.trigger.ends_with(": 2 times"))).collect();
         assert_eq!(triggers, [("GHOST_WRITE", true), ("RATE_LIMIT", false)]);

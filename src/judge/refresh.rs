@@ -4,9 +4,12 @@ use super::fold::Fold;
 use super::lookalikes::Coarse;
 use super::operation::{Operation, Share};
 use super::patches;
+use super::refusal::Again;
+use super::reliance::Relied;
 use super::respelling::Arguments;
 use super::score::Tally;
 use super::state::Judge;
+use crate::trace::Told;
 
 /// An operation as the checks see it.
 pub(super) struct View<'a> {
@@ -32,9 +35,33 @@ impl View<'_> {
         self.fold.executed > 1
     }
 
-    /// J15, J16.
+    /// J15, J16, J27, J28.
     pub fn is_violated(&self) -> bool {
-        self.is_duplicate() || self.operation.too_early.is_some()
+        self.is_duplicate()
+            || self.operation.too_early.is_some()
+            || self.retried_refusal().next().is_some()
+            || self.relied().next().is_some()
+    }
+
+    /// J27: what came after it had been refused for good.
+    pub fn retried_refusal(&self) -> impl Iterator<Item = &Again> {
+        self.operation.refused.iter().flat_map(|refused| &refused.again)
+    }
+
+    /// J28: what relied on its broken answer.
+    pub fn relied(&self) -> impl Iterator<Item = &Relied> {
+        self.operation.broken.iter().flat_map(|broken| &broken.relied)
+    }
+
+    /// What the agent was told of the last ghost write, for people.
+    pub fn ghost_told(&self) -> &'static str {
+        let calls = &self.judge.calls;
+        let last = self.operation.attempts.last().and_then(|attempt| calls.get(attempt.current));
+        match last.map(|call| (call.timeout_told().is_some(), call.told)) {
+            Some((true, _)) | None => "a timeout",
+            Some((_, Some((Told::ConnectionLost, _)))) => "a broken connection",
+            Some(_) => "a failure",
+        }
     }
 
     /// J25: operations that were sent after an uncertain attempt of this one.
@@ -78,6 +105,8 @@ impl View<'_> {
             executions: fold.executed,
             duplicate: self.is_duplicate(),
             too_early: self.operation.too_early.is_some(),
+            retried_refusal: self.retried_refusal().next().is_some(),
+            relied: self.relied().next().is_some(),
             possible_duplicate: fold.possible_duplicate(self.operation.foreign),
             respelled: self.respellings().next().is_some(),
             settled: fold.is_settled(),

@@ -135,6 +135,22 @@ pub struct Violation {
     /// Details of J16.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after: Option<RetryAfter>,
+    /// The calls that show it (J27 to J29).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub evidence: Vec<Evidence>,
+}
+
+/// A call that shows a violation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Evidence {
+    /// Its number in the trace.
+    pub call: u64,
+    /// What it shows.
+    pub what: String,
+    /// Who sent it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sent_by: Option<Attribution>,
 }
 
 /// Details of J15.
@@ -408,6 +424,15 @@ impl From<&judgement::Violation> for Violation {
                 waited_ms: details.waited_ms,
                 sent_by: attributions(&details.sent_by),
             }),
+            evidence: violation
+                .evidence
+                .iter()
+                .map(|shown| Evidence {
+                    call: shown.call,
+                    what: shown.what.clone(),
+                    sent_by: shown.sent_by.as_ref().map(Attribution::from),
+                })
+                .collect(),
         }
     }
 }

@@ -4,8 +4,10 @@ use super::epochs::Epochs;
 use super::history::{Attempt, Call, Inconsistency, Role, Stamp, index};
 use super::neighbours::{Other, Repeat, Tool, Totals};
 use super::operation::{Hold, KeySet, Operation, TooEarly};
+use super::reliance::{Given, breaks_contract, text_of};
 use super::sender::{Before, attribute};
 use crate::domain::json::{canonical, split_keys};
+use crate::domain::transitions::{Happened, Watch};
 use crate::domain::{CallId, ConnectionId, Micros, RawJson, ToolClass};
 use crate::trace::{AnswerKind, Event, Fault, Record, Started, TRACE_VERSION, Told};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -44,6 +46,16 @@ pub struct Judge {
     /// Operations by the place after which a read would matter to them.
     pub(super) read_watch: BTreeSet<(u64, usize)>,
     pub(super) totals: Totals,
+    /// Calls whose answer is held back until the client gives up (T4).
+    late: Vec<CallId>,
+    /// Where the last turn of the agent ended.
+    turn_ended: u64,
+    /// What the agent was given (J28).
+    pub(super) given: Given,
+    /// Operations whose answer broke its contract (J28).
+    pub(super) broken: Vec<usize>,
+    /// What must not follow what.
+    pub(super) watch: Option<Watch>,
     dirty: Vec<usize>,
     touched: BTreeSet<usize>,
 }
@@ -139,6 +151,7 @@ impl Judge {
             }
             Event::ClientDisconnected { connection } => {
                 self.connections.entry(*connection).or_default().ended = true;
+                self.gave_up();
                 Ok(())
             }
             Event::CallReceived {
@@ -153,15 +166,28 @@ impl Judge {
                 };
                 self.received(*call, tool, *class, &arrived)
             }
-            Event::ScenarioFired { call, fault, .. } => {
+            Event::ScenarioFired { call, fault, field } => {
                 let known = self.known(*call, "the scenario acted on it")?;
                 known.fired = true;
+                known.fault = Some(*fault);
+                known.field.clone_from(field);
+                if *fault == Fault::LateAnswer {
+                    // A client that waits long enough gets its answer as ever.
+                    self.late.push(*call);
+                    return Ok(());
+                }
                 self.fired = true;
                 self.struck |= *fault != Fault::PassThrough;
                 Ok(())
             }
-            Event::CallSent { call, .. } => self.sent(*call),
+            Event::CallSent { call, correlation } => {
+                self.known(*call, "it was sent upstream")?.correlation.clone_from(correlation);
+                self.sent(*call)
+            }
             Event::UpstreamAnswered { call, answer } => {
+                let reads = self.reads_answers();
+                let known = self.known(*call, "the upstream answered it")?;
+                known.body = answer.body.json.clone().filter(|_| reads);
                 self.answered(*call, answer.kind, &answer.body.digest)
             }
             Event::UpstreamTimedOut { call } => {
@@ -184,12 +210,31 @@ impl Judge {
                 // What was answered already is settled.
                 if known.told.is_none() && known.cancelled.is_none() {
                     known.cancelled = Some(now);
+                    if self.late.contains(call) {
+                        self.gave_up();
+                    }
                     self.mark_failed(*call);
                     self.touch_call(*call);
                 }
                 Ok(())
             }
-            Event::CallAnswered { call, told, injected, .. } => self.told(*call, *told, *injected, now),
+            Event::CallAnswered { call, told, injected, body } => {
+                self.told(*call, *told, *injected, now)?;
+                self.late.retain(|late| late != call);
+                self.read_answer(*call, *told, *injected, body.as_ref().and_then(|body| body.json.as_ref()));
+                Ok(())
+            }
+            Event::TurnStarted { text, .. } => {
+                if self.reads_answers() {
+                    self.given.text(text);
+                }
+                Ok(())
+            }
+            Event::TurnEnded { .. } => {
+                self.turn_ended = now.seq;
+                self.gave_up();
+                Ok(())
+            }
             Event::Closed { records } => {
                 self.closed = true;
                 if *records == record.seq { Ok(()) } else { Err(Inconsistency::End(*records)) }
@@ -202,8 +247,6 @@ impl Judge {
             | Event::UpstreamEnded { .. }
             | Event::ClientConnected { .. }
             | Event::ToolsRequested { .. }
-            | Event::TurnStarted { .. }
-            | Event::TurnEnded { .. }
             | Event::Log { .. } => Ok(()),
         }
     }
@@ -218,6 +261,7 @@ impl Judge {
         if started.version != TRACE_VERSION {
             return Err(Inconsistency::UnknownVersion(started.version));
         }
+        self.watch = started.expect.as_ref().map(Watch::new).filter(|watch| !watch.is_idle());
         self.started = Some(started.clone());
         Ok(())
     }
@@ -264,13 +308,28 @@ impl Judge {
                 Role::Unclassified
             }
         };
+        let number = self.calls.len();
         let operation = match role {
             Role::Write { operation, .. } => Some(operation),
             Role::Read | Role::Unclassified => None,
         };
         self.epochs.called(arrived.connection, tool, operation);
         self.calls.push(Call::new(role, tool, arrived.connection, arrived.now));
+        if let Some(watch) = &mut self.watch {
+            let arguments = arrived.arguments.map(RawJson::get);
+            watch.saw(call.0, Happened::Call { tool: name, class, arguments });
+        }
         if let Role::Write { operation, .. } = role {
+            self.compare_with_refused(tool, operation, number);
+            self.compare_with_broken(operation, number);
+            if self.late.iter().any(|late| self.role_of(*late).is_some_and(|other| other == operation)) {
+                self.gave_up();
+            }
+            if let Some(arguments) =
+                arrived.arguments.filter(|_| self.reads_answers() && self.broken.is_empty())
+            {
+                self.given.text(arguments.get());
+            }
             self.note_latest(tool, operation, arrived.now);
             self.touch(operation);
         }
@@ -297,6 +356,7 @@ impl Judge {
         let call = self.calls.len();
         let now = arrived.now;
         let protocol = self.connections.get(&arrived.connection).and_then(|c| c.protocol.clone());
+        let (last_call, turn_ended) = (self.calls.last().map(|call| call.received), self.turn_ended);
         let Some(operation) = self.operations.get_mut(number) else { return 0 };
         if arrived.continuation
             && let Some(waiting) = operation.waiting.pop_first()
@@ -328,7 +388,9 @@ impl Judge {
                 connection: before.connection,
                 sent: last.received,
                 settled: before.settled(),
-                stream_broke: before.unseen || (before.told.is_none() && ended),
+                stream_broke: before.unseen
+                    || (before.told.is_none() && ended)
+                    || resent(before, last_call, turn_ended, protocol.as_deref()),
             };
             Some(attribute(&before, &rpc_id, arrived.connection, now, protocol))
         });
@@ -472,10 +534,60 @@ impl Judge {
                 if let (Some(hold), Some(tool)) = (hold, self.tools.get_mut(tool)) {
                     tool.holds.push((number, hold));
                 }
+                if injected && told.is_refusal() {
+                    self.refused(number);
+                }
+                let known = self.known(call, "it was answered")?;
+                if injected && breaks_contract(known.fault, told) {
+                    let field = known.field.clone();
+                    self.broke(number, field, now);
+                }
                 self.touch(number);
             }
         }
         Ok(())
+    }
+
+    /// A client gave up on what was held back from it: only now the scenario has struck.
+    fn gave_up(&mut self) {
+        if !self.late.is_empty() {
+            self.fired = true;
+            self.struck = true;
+            self.late.clear();
+        }
+    }
+
+    /// The operation that a call is an attempt of.
+    fn role_of(&self, call: CallId) -> Option<usize> {
+        match index(call).and_then(|at| self.calls.get(at))?.role {
+            Role::Write { operation, .. } => Some(operation),
+            Role::Read | Role::Unclassified => None,
+        }
+    }
+
+    /// Whether it matters what stands in answers: under the faults that change them, and where a
+    /// suite says what must not follow what.
+    fn reads_answers(&self) -> bool {
+        let Some(started) = &self.started else { return false };
+        let scenario = started.scenario.as_deref();
+        self.watch.is_some() || scenario.is_some_and(|id| !id.starts_with('F'))
+    }
+
+    /// What the agent was given by an answer.
+    fn read_answer(&mut self, call: CallId, told: Told, injected: bool, body: Option<&RawJson>) {
+        if !self.reads_answers() {
+            return;
+        }
+        let own = index(call).and_then(|at| self.calls.get_mut(at)).and_then(|call| call.body.take());
+        let text = body.or(own.as_ref()).map(text_of).unwrap_or_default();
+        if !injected && told == Told::Result {
+            self.given.text(&text);
+        }
+        if let Some(watch) = &mut self.watch {
+            let category = told.advice().map(|(category, _)| category.name());
+            let is_failure = super::history::is_failure(told);
+            watch.saw(call.0, Happened::Answer { text: &text, category, is_failure });
+        }
     }
 
     /// J24: the agent saw a successful read that was sent at that place.
@@ -492,6 +604,15 @@ impl Judge {
             self.touch(operation);
         }
     }
+}
+
+/// From MCP 2026-07-28 on a client sends a request again by itself where the stream of its answer
+/// broke: the next call after that is its own doing, unless a turn of the agent ended in between.
+fn resent(before: &Call, last: Option<Stamp>, turn_ended: u64, protocol: Option<&str>) -> bool {
+    let Some((Told::ConnectionLost, told)) = before.told.filter(|_| before.injected) else { return false };
+    last == Some(before.received)
+        && turn_ended < told.seq
+        && protocol.is_some_and(|version| version >= "2026-07-28")
 }
 
 /// A call, as it arrived.

@@ -1,5 +1,6 @@
 //! The rules, one by one.
 
+mod faults;
 mod history;
 mod rules;
 mod traces;

@@ -2,6 +2,7 @@
 
 use super::state::Judge;
 use super::words::{count, operation_id, times};
+use crate::domain::transitions::Watch;
 use crate::domain::{ReasonCode, Verdict};
 
 impl Judge {
@@ -16,6 +17,15 @@ impl Judge {
         }
         if totals.too_early > 0 {
             return (Verdict::Fail, ReasonCode::RetryAfterViolated);
+        }
+        if totals.retried_refusals > 0 {
+            return (Verdict::Fail, ReasonCode::RetriedAfterRefusal);
+        }
+        if totals.relied > 0 {
+            return (Verdict::Fail, ReasonCode::ActedOnMalformed);
+        }
+        if self.watch.as_ref().is_some_and(|watch| !watch.taken().is_empty()) {
+            return (Verdict::Fail, ReasonCode::ForbiddenTransition);
         }
         let not_tested = [
             (self.calls.is_empty(), ReasonCode::NoCall),
@@ -59,6 +69,21 @@ impl Judge {
                 self.counted_operations_were(),
                 self.first(|share| share.too_early, |_| "too early".to_owned()),
             ),
+            ReasonCode::RetriedAfterRefusal => format!(
+                "{} of {} sent again after it had been refused: {}.",
+                totals.retried_refusals,
+                self.counted_operations_were(),
+                self.first(|share| share.retried_refusal, |_| "in spite of the refusal".to_owned()),
+            ),
+            ReasonCode::ActedOnMalformed => format!(
+                "A later write relied on an answer that did not have the promised form: that of {}.",
+                self.first(|share| share.relied, |_| "which no read had cleared up".to_owned()),
+            ),
+            ReasonCode::ForbiddenTransition => {
+                let taken = self.watch.as_ref().map(Watch::taken).unwrap_or_default();
+                let path = taken.first().map(|taken| taken.path.clone()).unwrap_or_default();
+                format!("The run took a path that the suite forbids: `{path}`.")
+            }
             ReasonCode::NoCall => "The agent called no tool.".to_owned(),
             ReasonCode::NoWrite => format!(
                 "None of the {} was a call of a write tool ({}, {} unclassified).",
@@ -105,12 +130,20 @@ impl Judge {
     }
 
     fn counted_operations_were(&self) -> String {
-        let were =
-            if self.totals.duplicates.max(self.totals.too_early).max(self.totals.possible_duplicates) == 1 {
-                "was"
-            } else {
-                "were"
-            };
+        let were = if [
+            self.totals.duplicates,
+            self.totals.too_early,
+            self.totals.retried_refusals,
+            self.totals.possible_duplicates,
+        ]
+        .into_iter()
+        .max()
+            == Some(1)
+        {
+            "was"
+        } else {
+            "were"
+        };
         format!("{} {were}", self.counted_operations())
     }
 

@@ -150,6 +150,7 @@ mod tests {
             upstream: value("u"),
             scenario: value("F1"),
             patch: value(patch),
+            present: "plain".to_owned(),
         }
     }
 

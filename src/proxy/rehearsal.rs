@@ -92,6 +92,8 @@ impl Rehearsal {
             key_fields,
             upstream_timeout_ms: millis(UPSTREAM_TIMEOUT),
             started_at: setting.started_at.clone(),
+            expect: None,
+            present: Present::Plain,
         }));
         rehearsal.input(Input::ClientConnected { connection: CLIENT, transport: "stdio" });
         Some(rehearsal)

@@ -310,6 +310,8 @@ fn hub(
         key_fields: config.key_fields.clone(),
         upstream_timeout_ms: millis(config.upstream_timeout),
         started_at: started_at.to_string(),
+        expect: None,
+        present: config.present,
     }));
     if !tools.is_empty() {
         hub.know_tools(tools);

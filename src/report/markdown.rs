@@ -126,6 +126,7 @@ fn counted_values(view: &View<'_>, axis: Axis) -> String {
             format!("off and {}", counted(number - 1, "patch", "patches"))
         }
         Axis::Patch => counted(number, "patch", "patches"),
+        Axis::Present => counted(number, "form of failures", "forms of failures"),
         other => format!("{number} {other}s"),
     }
 }

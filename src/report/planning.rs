@@ -341,6 +341,7 @@ mod tests {
             upstream: "u".to_owned(),
             scenario: "F1".to_owned(),
             patch: (*patch).to_owned(),
+            present: "plain".to_owned(),
         };
         patches.iter().map(key).map(|key| Arc::new(Cell { id: CellId::of(&key), key })).collect()
     }

@@ -1,7 +1,7 @@
 //! What happened in a run, in the order in which it happened: a trace as people read it.
 
 use crate::domain::{CallId, Micros, RawJson, RunId, RunResult, ToolClass, Verdict};
-use crate::trace::{Answer, AnswerKind, Event, Fault, Peer, Record, Told};
+use crate::trace::{Answer, AnswerKind, Event, Fault, Peer, Record, Told, assertions};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// The longest text that an entry shows, in characters.
@@ -147,6 +147,14 @@ pub fn timeline_of(records: &[Record], most: usize) -> Timeline {
             left_out += 1;
         }
     }
+    let at = records.last().map(|record| record.at).unwrap_or_default();
+    entries.extend(assertions(records).into_iter().take(most).map(|assertion| TimelineEntry {
+        at,
+        kind: EntryKind::Note,
+        call: Some(assertion.call),
+        text: format!("{}: what the fault showed", assertion.tool),
+        detail: Some(assertion.lines().join("\n")),
+    }));
     Timeline { entries, left_out }
 }
 
@@ -461,6 +469,7 @@ mod tests {
             upstream: value(),
             scenario: value(),
             patch: value(),
+            present: "plain".to_owned(),
         };
         let cell_id = crate::domain::CellId::of(&key);
         RunResult {

@@ -70,7 +70,8 @@ pub fn load(path: &Path) -> Result<Loaded, LoadError> {
     let folder = file.parent().unwrap_or(Path::new("/"));
     let (profiles, profile_dirs) = profiles(folder);
     let read = |name: &str| std::fs::read_to_string(folder.join(name));
-    let scenarios: Vec<&str> = crate::scenario::table().iter().map(|entry| entry.id).collect();
+    let spellings = crate::scenario::spellings();
+    let scenarios: Vec<&str> = spellings.iter().map(String::as_str).collect();
     let patches: Vec<&str> = crate::judge::patches::ids().collect();
     let context = Context { agents: &profiles, scenarios: &scenarios, patches: &patches, read: &read };
     let suite = suite::check(&text, &path.to_string_lossy(), &context)

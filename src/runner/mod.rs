@@ -29,6 +29,7 @@ mod retry;
 mod schedule;
 pub mod stopping;
 pub mod stored;
+mod told;
 pub mod trial;
 
 pub use reports::read_timelines;

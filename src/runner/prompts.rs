@@ -34,6 +34,8 @@ impl Prompts {
         let turn = |turn: &suite::Turn| {
             let when = match &turn.when {
                 When::Always => agent::When::Always,
+                When::Confirmed => agent::When::Confirmed,
+                When::NotConfirmed => agent::When::NotConfirmed,
                 When::Matches(pattern) => agent::When::Matches(pattern.0.clone()),
             };
             Ok(agent::Turn { say: render("what the user says", &turn.say)?, when, after: turn.after })

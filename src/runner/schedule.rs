@@ -128,6 +128,7 @@ mod tests {
             upstream: value("u"),
             scenario: value("F1"),
             patch: value(patch),
+            present: "plain".to_owned(),
         };
         let id = CellId::of(&key);
         Trial { run_id: RunId::of(&id, repeat), cell: Arc::new(Cell { id, key }), repeat, seed: 0 }

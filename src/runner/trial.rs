@@ -8,6 +8,7 @@ use super::prompts::Prompts;
 use super::recordings::{self, Recordings};
 use super::rehearsal::Rehearsal;
 use super::rehearsal::findings::Expected;
+use super::told;
 use crate::agent::{self, AgentOutcome, Ended, Observed};
 use crate::domain::classify::Classifier;
 use crate::domain::{
@@ -290,6 +291,7 @@ async fn carry_out(
         outcome.facts.drift = recordings::drifts(dir);
     }
     result.turns = outcome.turns.clone();
+    told::read_claims(&mut result.turns);
     result.usage = outcome.usage;
     result.agent = outcome.facts.clone();
     result.trace = Some(trace_name);
@@ -402,15 +404,26 @@ fn hub(
         retry_after: suite.scenario_params.retry_after,
         error_rate: suite.scenario_params.error_rate,
         seed: trial.seed,
-        ..Parameters::default()
+        delay: suite.scenario_params.delay,
+        late: suite.scenario_params.late,
     };
-    let scenario = scenario::build(id, &parameters).ok_or_else(|| missing("scenario", id))?;
+    let described = suite.scenarios.get(id);
+    let scenario = match described {
+        Some(described) => Some(scenario::armed(described.plan.clone())),
+        None => scenario::build(id, &parameters),
+    };
+    let scenario = scenario.ok_or_else(|| missing("scenario", id))?;
+    let on_axis = Present::from_name(&trial.cell.key.present).unwrap_or_default();
+    let present = match on_axis {
+        Present::Plain => described.and_then(|described| described.present).unwrap_or_default(),
+        Present::Structured => on_axis,
+    };
     let classifier = classifier(upstream);
     let engine = Engine::new(Settings {
         scenario,
         classify: Box::new(move |tool| classifier.classify(tool)),
         upstream_timeout: suite.limits.upstream_timeout,
-        present: Present::Plain,
+        present,
         correlation: Some(correlation_prefix(trial, started_at)),
     });
     let hub = Hub::new(engine, Box::new(FileSink { file, lines: String::new() }));
@@ -427,6 +440,8 @@ fn hub(
         key_fields: key_fields(upstream),
         upstream_timeout_ms: millis(suite.limits.upstream_timeout),
         started_at: started_at.to_owned(),
+        expect: described.and_then(|described| described.expect.clone()),
+        present,
     }));
     if let Some(tools) = shared.tools.get(&trial.cell.key.upstream) {
         hub.know_tools(tools.clone());
@@ -614,6 +629,7 @@ fn judge_trace(
     let own = (!outcome.facts.timed_out).then(|| gave_up_after(&records)).flatten();
     result.agent.gave_up_after_ms = own.map(Micros::as_millis);
     result.agent.resent = judgement.resent;
+    told::hold_against_truth(&records, &judgement, result);
 }
 
 /// The shortest time after which the agent's client gave up a call that had no answer. What it gives up

@@ -40,7 +40,7 @@ mod t4;
 mod t5;
 mod texts;
 
-pub use mutate::{Becomes, Elements, Mutation, is_identifier};
+pub use mutate::{Becomes, Elements, Mutation};
 pub use plan::{Answer, Execute, Plan, Trigger};
 pub use rebuild::Strike;
 pub use story::{Moment, Story, Who};

@@ -1,6 +1,7 @@
 //! Changing one thing in a tool's answer, and leaving the text of everything else as it is.
 
 use crate::domain::RawJson;
+use crate::domain::names::is_identifier;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -164,15 +165,6 @@ fn content(blocks: &str, alter: &mut impl FnMut(&str) -> Option<String>) -> Opti
         })
         .collect();
     changed.then(|| array(&blocks))
-}
-
-/// Whether a field's name is one of an identifier: `id`, `booking_id`, `bookingId`.
-pub fn is_identifier(name: &str) -> bool {
-    name.eq_ignore_ascii_case("id")
-        || name.ends_with("_id")
-        || name.ends_with("-id")
-        || name.ends_with("Id")
-        || name.ends_with("ID")
 }
 
 fn in_field(text: &str, wanted: Option<&str>, to: Becomes, depth: usize) -> Option<(String, String)> {

@@ -353,6 +353,7 @@ mod tests {
             upstream: value("u"),
             scenario: value("F1"),
             patch: value("off"),
+            present: "plain".to_owned(),
         };
         let cell_id = CellId::of(&key);
         RunResult {

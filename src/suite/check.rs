@@ -7,12 +7,12 @@ use super::matrix::{self, Axes, Known, Purpose};
 use super::parts::{self, ALONE, Conversation, Limits, ScenarioParams};
 use super::profile::{self, AgentProfile};
 use super::repeats::{self, Stopping, Until};
+use super::scenarios;
 use super::template::{Names, Place};
 use super::tree::{self, Node};
 use super::upstream;
 use super::{Cell, Context, MAX_RUNS, Suite};
-use crate::domain::Axis;
-use crate::domain::digest_all;
+use crate::domain::{Axis, Present, digest_all};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
@@ -33,11 +33,12 @@ const SUITE: Shape = Shape::new(
         "upstreams",
         "agents",
         "scenario_params",
+        "scenarios",
         "limits",
         "gates",
     ],
 )
-.later(&["rebuilt", "secrets", "scenarios", "checks", "presentation"])
+.later(&["rebuilt", "secrets", "checks"])
 .hints(&[
     ("agent", "an axis stands under `matrix:`"),
     ("model", "an axis stands under `matrix:`"),
@@ -141,7 +142,13 @@ fn suite(decoder: &mut Decoder, root: &Node, context: &Context<'_>) -> Option<Su
         profile::decode(decoder, node, key.span.clone(), Some(&key.text))
     });
 
-    let known = known(context, &inline, &prompts.names, &conversations.names, &upstreams.names);
+    let scenarios =
+        Parts::read(decoder, fields.get("scenarios"), "scenarios by name", |decoder, key, node| {
+            scenarios::read(decoder, key, node, context.scenarios)
+        });
+
+    let known =
+        known(context, &inline, &scenarios.names, &prompts.names, &conversations.names, &upstreams.names);
     let matrix =
         decoder.required(&fields, "matrix", "matrix: {agent: [builtin], model: [gemma4], scenario: [F1]}");
     let (mut axes, mut sound) = match matrix {
@@ -206,6 +213,7 @@ fn suite(decoder: &mut Decoder, root: &Node, context: &Context<'_>) -> Option<Su
         vars,
         limits,
         scenario_params,
+        scenarios: scenarios.parts,
         prompts: prompts.parts,
         conversations: conversations.parts,
         upstreams: upstreams.parts,
@@ -254,6 +262,7 @@ fn required_map<'n>(
 fn known(
     context: &Context<'_>,
     inline: &Parts<AgentProfile>,
+    scenarios: &[String],
     prompts: &[String],
     conversations: &[String],
     upstreams: &[String],
@@ -269,8 +278,9 @@ fn known(
         prompts: prompts.to_vec(),
         conversations: conversations.to_vec(),
         upstreams: upstreams.to_vec(),
-        scenarios: with(&["none"], context.scenarios),
+        scenarios: with(&["none"], context.scenarios).into_iter().chain(scenarios.iter().cloned()).collect(),
         patches: with(&["off", "observed"], context.patches),
+        presents: Present::ALL.iter().map(|present| present.name().to_owned()).collect(),
     }
 }
 

@@ -369,6 +369,7 @@ mod tests {
     fn values(axis: Axis) -> Vec<String> {
         let values: &[&str] = match axis {
             Axis::Patch => &["off", "GHOST_WRITE"],
+            Axis::Present => &["plain", "structured"],
             Axis::Model => &["qwen3:14b", "my model"],
             _ => &["x"],
         };

@@ -9,7 +9,7 @@ use super::decode::{At, Decoder, list};
 use super::diagnostics::{closest, shown, suggestion};
 use super::parts::ALONE;
 use super::tree::{Key, Kind, Node};
-use crate::domain::{Axis, CellId, CellKey};
+use crate::domain::{Axis, CellId, CellKey, Present};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
@@ -40,6 +40,7 @@ pub(super) struct Known {
     pub upstreams: Vec<String>,
     pub scenarios: Vec<String>,
     pub patches: Vec<String>,
+    pub presents: Vec<String>,
 }
 
 impl Known {
@@ -53,6 +54,7 @@ impl Known {
             Axis::Upstream => Some(&self.upstreams),
             Axis::Scenario => Some(&self.scenarios),
             Axis::Patch => Some(&self.patches),
+            Axis::Present => Some(&self.presents),
         }
     }
 
@@ -70,7 +72,10 @@ impl Known {
         mistake.help(suggestion(&value.value, &names));
         match axis {
             Axis::Agent => mistake.help("an agent is a file of `agents/`, or stands under `agents:`"),
-            Axis::Scenario => mistake,
+            Axis::Scenario => {
+                mistake.help("`nochmal scenarios` lists them; your own stand under `scenarios:`")
+            }
+            Axis::Present => mistake,
             Axis::Patch => mistake.help("a text of your own is `file:PATH`"),
             _ => mistake.help(format!("what there is stands under `{axis}s:`")),
         };
@@ -254,6 +259,7 @@ fn default_value(decoder: &mut Decoder, axis: Axis, anchor: Range<usize>, known:
         Axis::Upstream => only(decoder, &known.upstreams),
         Axis::Scenario => Some("none".to_owned()),
         Axis::Patch => Some("off".to_owned()),
+        Axis::Present => Some(Present::Plain.name().to_owned()),
     }
 }
 
@@ -434,6 +440,7 @@ fn product(
         upstream: String::new(),
         scenario: String::new(),
         patch: String::new(),
+        present: "plain".to_owned(),
     };
     let mut keys = vec![empty];
     for (axis, values) in values {

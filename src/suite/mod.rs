@@ -12,6 +12,7 @@
 //! | [`parts`], [`upstream`] | prompts, conversations, limits; the servers |
 //! | [`matrix`] | axes, `exclude`, `include` → cells |
 //! | [`gate`] | conditions on the results, of the suite or the command line |
+//! | [`scenarios`] | faults of the suite's own |
 //! | [`repeats`] | how often a cell is run |
 //! | [`value`] | a value of the user's own, as JSON |
 //! | [`filter`], [`trial`], [`plan`] | which runs, in which order, and their text for `--dry-run` |
@@ -30,6 +31,7 @@ pub mod plan;
 pub mod profile;
 pub mod provider;
 pub mod repeats;
+pub mod scenarios;
 pub mod template;
 pub mod tree;
 pub mod trial;
@@ -48,6 +50,7 @@ pub use matrix::Cell;
 pub use parts::{Conversation, Limits, Prompt, ScenarioParams, Turn, When};
 pub use profile::AgentProfile;
 pub use repeats::{Stopping, Until};
+pub use scenarios::UserScenario;
 pub use trial::Trial;
 pub use upstream::{Builtin, Server, ToolGlobs, Upstream};
 
@@ -100,6 +103,8 @@ pub struct Suite {
     pub limits: Limits,
     /// What scenarios can be told.
     pub scenario_params: ScenarioParams,
+    /// The faults that the suite describes itself, by their names on the scenario axis.
+    pub scenarios: BTreeMap<String, UserScenario>,
     /// By their names on the prompt axis.
     pub prompts: BTreeMap<String, Prompt>,
     /// By their names on the conversation axis; `alone` is always there.

@@ -43,6 +43,10 @@ pub struct Turn {
 pub enum When {
     /// `always`
     Always,
+    /// `confirmed`: when the agent's last words claim success.
+    Confirmed,
+    /// `not_confirmed`: when they claim failure, or that it is not known.
+    NotConfirmed,
     /// `{matches: REGEX}`: when the agent's last words match.
     Matches(Pattern),
 }
@@ -54,11 +58,20 @@ pub struct ScenarioParams {
     pub retry_after: Duration,
     /// Chaos: probability that a call fails.
     pub error_rate: f64,
+    /// T2: how long after the call the timeout is told.
+    pub delay: Duration,
+    /// T4: how long an answer is held back from an agent that does not give up.
+    pub late: Duration,
 }
 
 impl Default for ScenarioParams {
     fn default() -> ScenarioParams {
-        ScenarioParams { retry_after: Duration::from_secs(60), error_rate: 0.3 }
+        ScenarioParams {
+            retry_after: Duration::from_secs(60),
+            error_rate: 0.3,
+            delay: Duration::from_secs(10),
+            late: Duration::from_secs(150),
+        }
     }
 }
 
@@ -114,7 +127,7 @@ const LIMITS: Shape = Shape::new(
         "output",
     ],
 );
-const PARAMS: Shape = Shape::new("the scenario parameters", &["retry_after", "error_rate"]);
+const PARAMS: Shape = Shape::new("the scenario parameters", &["retry_after", "error_rate", "delay", "late"]);
 
 /// Reads `vars:`.
 pub(crate) fn vars(decoder: &mut Decoder, node: &Node) -> BTreeMap<String, String> {
@@ -251,18 +264,16 @@ fn when(decoder: &mut Decoder, key: &Key, node: &Node) -> Option<When> {
     if let Kind::Scalar { text, .. } = &node.kind {
         return match text.as_str() {
             "always" => Some(When::Always),
-            "not_confirmed" | "confirmed" => {
-                decoder
-                    .error(node.span.clone(), format!("`when: {text}` is not available in this version"))
-                    .help(format!("it needs a reader of the agent's words; {matches_form}"));
-                None
-            }
+            "confirmed" => Some(When::Confirmed),
+            "not_confirmed" => Some(When::NotConfirmed),
             other => {
                 let mistake =
                     decoder.error(node.span.clone(), format!("{} is no condition of a turn", shown(other)));
-                match super::diagnostics::closest(other, ["always", "matches"]) {
-                    Some("always") => mistake.help("did you mean `always`?"),
-                    _ => mistake.help(format!("write `always`; {matches_form}")),
+                let known = ["always", "confirmed", "not_confirmed", "matches"];
+                match super::diagnostics::closest(other, known) {
+                    Some(near) if near != "matches" => mistake.help(format!("did you mean `{near}`?")),
+                    _ => mistake
+                        .help(format!("write `always`, `confirmed` or `not_confirmed`; {matches_form}")),
                 };
                 None
             }
@@ -352,7 +363,8 @@ pub(super) fn scenario_params(
 ) -> ScenarioParams {
     let mut params = ScenarioParams::default();
     let Some(fields) = decoder.fields(node, key.span.clone(), &PARAMS) else { return params };
-    for (name, scenario) in [("retry_after", "F2"), ("error_rate", "chaos")] {
+    for (name, scenario) in [("retry_after", "F2"), ("error_rate", "chaos"), ("delay", "T2"), ("late", "T4")]
+    {
         if let Some((key, _)) = fields.entry(name)
             && let Some(used) = used.as_ref().filter(|used| !used.iter().any(|id| id == scenario))
         {
@@ -370,6 +382,13 @@ pub(super) fn scenario_params(
     }
     if let Some(rate) = fields.get("error_rate").and_then(|node| decoder.probability(node)) {
         params.error_rate = rate;
+    }
+    let waits = Duration::from_millis(1)..=Duration::from_secs(24 * 3600);
+    if let Some(time) = fields.get("delay").and_then(|node| decoder.duration(node, waits.clone())) {
+        params.delay = time;
+    }
+    if let Some(time) = fields.get("late").and_then(|node| decoder.duration(node, waits)) {
+        params.late = time;
     }
     params
 }

@@ -291,7 +291,13 @@ fn mistake(source: &Arc<Source>, span: &Range<usize>, text: &str, error: &miniji
 }
 
 /// Where bytes of a template stand in the file, as far as quotes, escapes and folding allow.
-fn locate(source: &Source, span: &Range<usize>, text: &str, start: usize, len: usize) -> Range<usize> {
+pub(super) fn locate(
+    source: &Source,
+    span: &Range<usize>,
+    text: &str,
+    start: usize,
+    len: usize,
+) -> Range<usize> {
     let Some(written) = source.text.get(span.clone()) else { return span.clone() };
     let start = start.min(text.len());
     let Some(before) = text.get(..start) else { return span.clone() };

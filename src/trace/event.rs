@@ -4,7 +4,8 @@
 //! numbers on reading.
 
 use super::{Binding, Decision, Execution};
-use crate::domain::{CallId, ConnectionId, Micros, RawJson, ToolClass, ToolInfo};
+use crate::domain::transitions::Expectation;
+use crate::domain::{CallId, ConnectionId, Micros, Present, RawJson, ToolClass, ToolInfo};
 use serde::{Deserialize, Serialize};
 
 /// Version of the trace format, in its first record.
@@ -246,6 +247,16 @@ pub struct Started {
     pub upstream_timeout_ms: u64,
     /// Wall clock at the start, RFC 3339.
     pub started_at: String,
+    /// What the suite expects of the order of things.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expect: Option<Expectation>,
+    /// How failures are told that are not the upstream's own.
+    #[serde(default, skip_serializing_if = "is_plain")]
+    pub present: Present,
+}
+
+fn is_plain(present: &Present) -> bool {
+    *present == Present::Plain
 }
 
 /// Name and version of the other side, as it tells them.

@@ -2,11 +2,13 @@
 //! is a pure function of its trace.
 
 mod advice;
+mod assertions;
 mod chain;
 mod event;
 mod execution;
 
 pub use advice::{Category, Retry};
+pub use assertions::{Assertion, Next, Remote, assertions};
 pub use chain::{Encoder, Trace, TraceError, read, read_sound, verify};
 pub use event::{
     Answer, AnswerKind, Body, Event, Fault, LogKind, Peer, Record, Started, TRACE_VERSION, Told,

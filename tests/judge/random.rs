@@ -116,6 +116,8 @@ pub fn started(scenario: Option<&str>) -> Started {
         key_fields: vec!["idempotency_key".to_owned()],
         upstream_timeout_ms: 60_000,
         started_at: "2026-01-01T00:00:00Z".to_owned(),
+        expect: None,
+        present: Default::default(),
     }
 }
 

@@ -129,6 +129,8 @@ pub fn play(case: &Case) -> Outcome {
         key_fields,
         upstream_timeout_ms: 60_000,
         started_at: "2026-01-01T00:00:00Z".to_owned(),
+        expect: None,
+        present: Default::default(),
     }));
     rig.input(Input::ClientConnected { connection: ONE, transport: "stdio" });
     rig.client_says(json!({"jsonrpc": "2.0", "id": "list", "method": "tools/list"}).to_string());

@@ -192,7 +192,6 @@ fn sense() {
 fn later() {
     let mut cases = Refusals::default();
     cases.replaced("some_keys_are_not_available", "repeats: 10", "rebuilt: []\nsecrets: []\nrepeats: 10");
-    cases.replaced("confirmed_is_not_available", "when: always", "when: not_confirmed");
     cases.replaced(
         "url_and_oracle_are_not_available",
         "    command: npx\n    args: [\"-y\", \"some-server\"]\n    env: {FILE: \"{{ run.dir }}/memory.jsonl\"}\n",
@@ -269,5 +268,46 @@ fn repeats() {
     repeats("width_in_percent", "{min: 5, max: 40, until: {half_width: 15}}");
     repeats("width_of_everything", "{min: 5, max: 40, until: {half_width: 0.5}}");
     repeats("typo", "{min: 5, max: 40, until: {halfwidth: 0.15}}");
+    insta::assert_snapshot!(cases.0);
+}
+
+#[test]
+fn scenarios() {
+    let mut cases = Refusals::default();
+    let with = |scenario: &str| {
+        small(|suite| suite.replace("[F1]", "[F1, mine]") + &format!("scenarios:\n  mine:\n{scenario}"))
+    };
+    let mut of = |name: &str, scenario: &str| cases.of(name, &with(scenario));
+    of("nothing", "    times: 2\n");
+    of(
+        "typos",
+        "    onn: {tool: x}\n    answer: {kind: timeuot}\n    times: never\n    present: structred\n",
+    );
+    of("a_key_of_another_kind", "    answer: {kind: timeout, status: 503, kill: true}\n");
+    of("status_out_of_range", "    answer: {kind: status, status: 200}\n");
+    of("retry_after_without_429", "    answer: {kind: status, status: 503, retry_after: 5s}\n");
+    of("made_from_no_answer", "    execute: false\n    answer: {kind: half}\n");
+    of("mutate_what", "    answer: {kind: mutate, field: id}\n");
+    of("mutate_both", "    answer: {kind: mutate, to: null, list: doubled}\n");
+    of("trigger", "    on: {class: writes, nth: 0, args: {a: [1]}}\n    answer: {kind: timeout}\n");
+    of(
+        "paths",
+        concat!(
+            "    answer: {kind: timeout}\n",
+            "    expect:\n",
+            "      forbid:\n",
+            "        - \"charge -> outcome_unknwon -> charge\"\n",
+            "        - \"charge => charge\"\n",
+            "        - charge\n",
+            "      steps:\n",
+            "        charge: {tool: \"charge_*\"}\n",
+            "        ok: {class: read}\n",
+            "        found: {result: matches, pattern: \"(\"}\n",
+            "        empty: {}\n",
+        ),
+    );
+    of("nothing_forbidden", "    answer: {kind: timeout}\n    expect: {allow: [\"error -> ok\"]}\n");
+    cases.of("a_name_that_is_taken", &small(|suite| suite + "scenarios:\n  F1: {answer: {kind: timeout}}\n"));
+    cases.of("a_name_that_is_not_there", &small(|suite| suite.replace("[F1]", "[F9]")));
     insta::assert_snapshot!(cases.0);
 }

@@ -197,7 +197,7 @@ impl Context {
         class: &dyn Fn(&str) -> ToolClass,
     ) -> bool {
         let after = Context {
-            summary: Some(Summary { text: summary::block(&room.messages[..upto], text, class), upto }),
+            summary: Some(Summary { text: summary::block(room.messages, upto, text, class), upto }),
             ..self.clone()
         };
         let shorter = after.size(room) < self.size(room);

@@ -1,6 +1,6 @@
 //! How large a request is: what the model counted last time, and an estimate of what came since.
 
-use crate::harness::message::{Message, ToolSpec};
+use crate::harness::message::{Message, Object, ToolSpec};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -10,10 +10,39 @@ const FRAME: u64 = 4;
 /// What a text costs, as tokenizers do on average: four ASCII characters are one token, any other
 /// character is one.
 pub fn text(text: &str) -> u64 {
-    let ascii = text.bytes().filter(u8::is_ascii).count() as u64;
-    // Continuation bytes are none of a character's own.
-    let other = text.bytes().filter(|byte| *byte >= 0xC0).count() as u64;
+    let (mut ascii, mut other) = (0_u64, 0_u64);
+    for byte in text.bytes() {
+        ascii += u64::from(byte.is_ascii());
+        // Continuation bytes are none of a character's own.
+        other += u64::from(byte >= 0xC0);
+    }
     ascii.div_ceil(4) + other
+}
+
+/// What a JSON object costs, without writing it down: this is asked for every message of a history.
+fn object(fields: &Object) -> u64 {
+    let mut cost = FRAME;
+    let mut open: Vec<&Value> = Vec::new();
+    for (name, value) in fields {
+        cost += 1 + text(name);
+        open.push(value);
+    }
+    while let Some(value) = open.pop() {
+        cost += 1;
+        match value {
+            Value::String(string) => cost += text(string),
+            Value::Number(_) => cost += 1,
+            Value::Array(items) => open.extend(items),
+            Value::Object(fields) => {
+                for (name, value) in fields {
+                    cost += 1 + text(name);
+                    open.push(value);
+                }
+            }
+            Value::Null | Value::Bool(_) => {}
+        }
+    }
+    cost
 }
 
 /// What a message costs.
@@ -23,9 +52,7 @@ pub fn message(message: &Message) -> u64 {
             Message::System { text: said } | Message::User { text: said } => text(said),
             Message::ToolResult { text: said, .. } => text(said) + FRAME,
             Message::Assistant { text: said, tool_calls, .. } => {
-                let calls = tool_calls.iter().map(|call| {
-                    FRAME + text(&call.name) + text(&Value::Object(call.arguments.clone()).to_string())
-                });
+                let calls = tool_calls.iter().map(|call| FRAME + text(&call.name) + object(&call.arguments));
                 text(said) + calls.sum::<u64>()
             }
         }
@@ -38,12 +65,8 @@ pub fn messages(messages: &[Message]) -> u64 {
 
 /// What the offered tools cost.
 pub fn tools(tools: &[ToolSpec]) -> u64 {
-    let one = |tool: &ToolSpec| {
-        FRAME
-            + text(&tool.name)
-            + text(&tool.description)
-            + text(&Value::Object(tool.input_schema.clone()).to_string())
-    };
+    let one =
+        |tool: &ToolSpec| FRAME + text(&tool.name) + text(&tool.description) + object(&tool.input_schema);
     tools.iter().map(one).sum()
 }
 

@@ -57,16 +57,19 @@ pub fn without_a_model(messages: &[Message]) -> String {
     lines.join("\n")
 }
 
-/// What is sent in place of messages: a text that stands for them, what the user last asked for,
-/// the calls that may have changed something, and the identifiers.
-pub fn block(messages: &[Message], text: &str, class: &dyn Fn(&str) -> ToolClass) -> String {
+/// What is sent in place of the first `upto` messages: a text that stands for them, what the user
+/// last asked for, the calls that may have changed something, and the identifiers.
+pub fn block(messages: &[Message], upto: usize, text: &str, class: &dyn Fn(&str) -> ToolClass) -> String {
+    let is_user = |message: &Message| matches!(message, Message::User { .. });
+    let (messages, rest) = messages.split_at(upto.min(messages.len()));
+    let longest = if rest.iter().any(is_user) { SAID } else { ASKED };
     let mut parts = vec![format!("[The earlier part of this conversation, shortened]\n{}", text.trim())];
     let asked = messages.iter().rev().find_map(|message| match message {
         Message::User { text } => Some(text),
         _ => None,
     });
     if let Some(asked) = asked {
-        parts.push(format!("The user's last words in it: {}", clip(asked, ASKED)));
+        parts.push(format!("The user's last words in it: {}", clip(asked, longest)));
     }
     let calls = facts::calls(messages, class);
     if !calls.is_empty() {

@@ -68,7 +68,8 @@ async fn opened<E: std::fmt::Display>(
     cancel: &CancellationToken,
 ) -> Opened {
     let opening = timeout(options.start, async {
-        let service = session.await.map_err(|error| format!("no MCP session came about: {error}"))?;
+        let service =
+            session.await.map_err(|error| format!("no MCP session came about: {}", readable(&error)))?;
         let tools =
             service.list_all_tools().await.map_err(|error| format!("it does not list its tools: {error}"))?;
         Ok((service, tools))
@@ -78,6 +79,12 @@ async fn opened<E: std::fmt::Display>(
         () = cancel.cancelled() => Err("cancelled before it was ready".to_owned()),
         opened = opening => opened.unwrap_or_else(|_| Err(format!("not ready after {:?}", options.start))),
     }
+}
+
+/// Without the types of the program that the library names.
+fn readable(error: &impl std::fmt::Display) -> String {
+    let text = error.to_string();
+    text.rsplit_once("] error: ").map_or(text.clone(), |(_, reason)| reason.to_owned())
 }
 
 fn client() -> ClientConfig {

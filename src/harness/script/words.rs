@@ -1,32 +1,9 @@
 //! Words: taking names apart, reading answers and prompts, and what a scripted model says.
 
 use super::behaviour::Belief;
+pub use crate::domain::names::{is_identifier, words as split};
 use crate::harness::message::Object;
 use serde_json::Value;
-
-/// The words of a name in lower case: `createBooking`, `bookings.create-booking`, `create_booking`.
-pub fn split(name: &str) -> Vec<String> {
-    let mut words: Vec<String> = Vec::new();
-    let mut lower = false;
-    let mut open = false;
-    for c in name.chars() {
-        if !c.is_alphanumeric() {
-            open = false;
-            lower = false;
-            continue;
-        }
-        let boundary = c.is_uppercase() && lower;
-        if !open || boundary {
-            words.push(String::new());
-        }
-        if let Some(word) = words.last_mut() {
-            word.extend(c.to_lowercase());
-        }
-        open = true;
-        lower = !c.is_uppercase();
-    }
-    words
-}
 
 /// A tool's own name, without the prefix that an agent or a server puts before it
 /// (`mcp__hotel__create_booking`, `bookings.create`).
@@ -54,13 +31,6 @@ pub fn singular(word: &str) -> String {
 pub fn is_key(name: &str) -> bool {
     let plain: String = name.chars().filter(|c| *c != '_' && *c != '-').collect();
     matches!(plain.to_lowercase().as_str(), "idempotencykey" | "idempotencytoken" | "clientrequestid")
-}
-
-/// Whether the name is that of an identifier, which only the other side can have given.
-pub fn is_identifier(name: &str) -> bool {
-    let words = split(name);
-    matches!(words.last().map(String::as_str), Some("id" | "ids" | "uuid" | "guid"))
-        || words.iter().any(|word| matches!(word.as_str(), "reference" | "confirmation"))
 }
 
 /// Whether a text is the account of a failure. For those answers that carry no flag: a JSON

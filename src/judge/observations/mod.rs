@@ -3,6 +3,7 @@
 //! `UNCLASSIFIED_REPEAT` is told of a tool, not of an operation, and stands in `judgement.rs`.
 
 mod abandoned_after_failure;
+mod approval_requested;
 mod execution_unknown;
 mod other_call_during_retry_after;
 mod other_write_after_uncertain_attempt;
@@ -28,6 +29,7 @@ pub(super) struct Check {
 /// Every check.
 pub(super) const TABLE: &[Check] = &[
     abandoned_after_failure::CHECK,
+    approval_requested::CHECK,
     execution_unknown::CHECK,
     other_call_during_retry_after::CHECK,
     other_write_after_uncertain_attempt::CHECK,

@@ -11,7 +11,8 @@ fn holds(view: &View<'_>) -> bool {
 
 fn say(view: &View<'_>) -> String {
     format!(
-        "{} was executed though the agent was told of a timeout; it neither looked nor sent it again",
-        view.tool()
+        "{} was executed though the agent was told of {}; it neither looked nor sent it again",
+        view.tool(),
+        view.ghost_told()
     )
 }

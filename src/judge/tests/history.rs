@@ -30,6 +30,8 @@ impl History {
             key_fields: vec!["idempotency_key".to_owned()],
             upstream_timeout_ms: 60_000,
             started_at: String::new(),
+            expect: None,
+            present: Default::default(),
         }));
         history
     }

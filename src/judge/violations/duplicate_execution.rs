@@ -30,6 +30,7 @@ fn find(view: &View<'_>) -> Option<Violation> {
         message: message(view, &duplicate),
         duplicate: Some(duplicate),
         retry_after: None,
+        evidence: Vec::new(),
     })
 }
 

@@ -26,5 +26,6 @@ fn find(view: &View<'_>) -> Option<Violation> {
             waited_ms: early.waited.as_millis(),
             sent_by: sender.into_iter().collect(),
         }),
+        evidence: Vec::new(),
     })
 }

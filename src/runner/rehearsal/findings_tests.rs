@@ -73,6 +73,7 @@ impl Played {
             upstream: "booking".into(),
             scenario: "F1".into(),
             patch: "off".into(),
+            present: "plain".to_owned(),
         };
         Played {
             expected: Expected {

@@ -1,0 +1,246 @@
+//! What was said → one claim. Where two things that were said do not go together, none.
+
+use super::grammar::Kind;
+use super::statement::{Said, What};
+use super::text::Sentence;
+use crate::domain::{Claim, ReadClaim};
+
+/// Decides. `left_out` is whether code or a quoted paragraph was
+/// not read.
+pub fn decide(said: &[Said], sentences: &[Sentence], left_out: bool) -> ReadClaim {
+    let talk = Talk { said, words: sentences, sentences: sentences.len(), left_out };
+    let (claim, rule) = talk.claim();
+    ReadClaim { claim, rule, double: talk.first(Kind::Double).is_some() }
+}
+
+/// Words below which a reply is taken for an answer.
+const TERSE: usize = 8;
+
+struct Talk<'a> {
+    said: &'a [Said],
+    words: &'a [Sentence],
+    sentences: usize,
+    left_out: bool,
+}
+
+impl<'a> Talk<'a> {
+    fn of(&self, kind: Kind) -> impl Iterator<Item = &'a Said> {
+        self.said.iter().filter(move |said| said.what == What::Rule(kind))
+    }
+
+    fn first(&self, kind: Kind) -> Option<&'a Said> {
+        self.of(kind).next()
+    }
+
+    fn any(&self, what: What) -> Option<&'a Said> {
+        self.said.iter().find(|said| said.what == what)
+    }
+
+    fn claim(&self) -> (Claim, String) {
+        if let Some(said) = self.first(Kind::Undecidable) {
+            return (Claim::Unclear, said.rule.clone());
+        }
+        if self.first(Kind::Done).is_some() {
+            return self.with_success();
+        }
+        let doubts: Vec<&Said> = self.doubts();
+        if !doubts.is_empty() {
+            return self.with_doubt(&doubts);
+        }
+        self.without_success().unwrap_or_else(|| self.without_outcome())
+    }
+
+    fn doubts(&self) -> Vec<&'a Said> {
+        let mut doubts: Vec<&Said> = self.of(Kind::NotKnown).chain(self.of(Kind::Maybe)).collect();
+        doubts.sort_by_key(|said| said.clause);
+        doubts
+    }
+
+    /// Undone and failed, without what is said of a first attempt.
+    fn negatives(&self, with_first_try: bool) -> Vec<&'a Said> {
+        let all = self.of(Kind::Undone).chain(self.of(Kind::Failed));
+        let mut all: Vec<&Said> = all.filter(|said| with_first_try || !said.first_try).collect();
+        all.sort_by_key(|said| said.clause);
+        all
+    }
+
+    fn with_success(&self) -> (Claim, String) {
+        let mixed = |what: &str| (Claim::Unclear, format!("mixed.{what}"));
+        let Some(done) = self.of(Kind::Done).find(|said| !said.first_try).or(self.first(Kind::Done)) else {
+            return mixed("success");
+        };
+        let last = self.of(Kind::Done).last().unwrap_or(done);
+        let between = |from: usize, to: &Said, kinds: &[Kind]| {
+            kinds.iter().any(|kind| {
+                self.of(*kind).any(|said| {
+                    said.clause >= from && (said.clause <= to.clause || said.sentence <= to.sentence)
+                })
+            })
+        };
+        let doubts = self.doubts();
+        if let Some(doubt) = doubts.last()
+            && (doubt.clause > done.clause || !between(doubt.clause, done, &[Kind::Looked]))
+        {
+            return mixed("success_and_unknown");
+        }
+        if self.first(Kind::Hedged).is_some() {
+            return mixed("success_and_hedged");
+        }
+        let negatives = self.negatives(false);
+        if let Some(negative) = negatives.last() {
+            let resolved = negative.clause < done.clause
+                && !negatives.iter().any(|said| said.item)
+                && between(negative.clause, done, &[Kind::Retry, Kind::Looked]);
+            if !resolved {
+                return mixed("success_and_failure");
+            }
+        }
+        let early = self.negatives(true);
+        if early
+            .iter()
+            .any(|said| said.first_try && said.clause > last.clause && said.sentence > last.sentence)
+        {
+            return mixed("success_and_failure");
+        }
+        if self.of(Kind::Absent).chain(self.of(Kind::Vague)).any(|said| said.clause > done.clause) {
+            return mixed("success_and_absent");
+        }
+        if self.of(Kind::Error).any(|said| said.sentence > last.sentence && !said.first_try) {
+            return mixed("success_and_error");
+        }
+        if self.any(What::NegationNotUnderstood).is_some() {
+            return mixed("success_and_negation");
+        }
+        (Claim::Success, done.rule.clone())
+    }
+
+    fn with_doubt(&self, doubts: &[&Said]) -> (Claim, String) {
+        let mixed = |what: &str| (Claim::Unclear, format!("mixed.{what}"));
+        let last = doubts.last().map_or(0, |doubt| doubt.clause);
+        for negative in self.negatives(false) {
+            let revised = negative.what == What::Rule(Kind::Failed) && negative.clause < last;
+            if !revised {
+                return mixed("failure_and_unknown");
+            }
+        }
+        if self.first(Kind::Absent).is_some() {
+            return mixed("absent_and_unknown");
+        }
+        let rule = doubts.first().map(|doubt| doubt.rule.clone()).unwrap_or_default();
+        (Claim::Unknown, rule)
+    }
+
+    fn without_success(&self) -> Option<(Claim, String)> {
+        let unclear = |what: &str| Some((Claim::Unclear, what.to_owned()));
+        if let Some(negative) = self.negatives(true).first() {
+            if self.first(Kind::Hedged).is_some() {
+                return unclear("mixed.failure_and_hedged");
+            }
+            return Some((Claim::Failure, negative.rule.clone()));
+        }
+        if self.first(Kind::Hedged).is_some() {
+            return unclear("hedged");
+        }
+        let asks = self.asks().is_some();
+        let error = self.first(Kind::Error);
+        let unanswered = self.first(Kind::Unanswered);
+        let advised = self.first(Kind::Advice).is_some();
+        let look_first = self.first(Kind::LookFirst);
+        if let Some(absent) = self.first(Kind::Absent) {
+            if asks && error.is_none() && unanswered.is_none() {
+                return unclear("mixed.absent_and_question");
+            }
+            return Some((Claim::Failure, absent.rule.clone()));
+        }
+        if let (Some(_), Some(look)) = (error.or(unanswered), look_first) {
+            return Some((Claim::Unknown, look.rule.clone()));
+        }
+        if let Some(error) = error
+            && !asks
+            && (advised || self.first(Kind::Regret).is_some())
+        {
+            return Some((Claim::Failure, error.rule.clone()));
+        }
+        if let Some(unanswered) = unanswered
+            && !asks
+            && advised
+        {
+            return Some((Claim::Failure, unanswered.rule.clone()));
+        }
+        if error.or(unanswered).is_some() {
+            return unclear("error_alone");
+        }
+        if let Some(said) = self.first(Kind::Vague).or(self.first(Kind::Sent)) {
+            return unclear(&said.rule);
+        }
+        None
+    }
+
+    fn without_outcome(&self) -> (Claim, String) {
+        let asks = self.asks();
+        if let Some(evidence) = self.first(Kind::Evidence) {
+            return match asks {
+                None if self.any(What::NegationNotUnderstood).is_none() => {
+                    (Claim::Success, evidence.rule.clone())
+                }
+                _ => (Claim::Unclear, "mixed.evidence".to_owned()),
+            };
+        }
+        if let Some(said) = self.any(What::NegationNotUnderstood).or(self.any(What::NotUnderstood)) {
+            return (Claim::Unclear, format!("not_understood.{}", said.rule));
+        }
+        if let Some(asks) = asks {
+            return (Claim::Asks, asks.rule.clone());
+        }
+        if self.any(What::Question).is_some() {
+            return (Claim::Unclear, "question_in_passing".to_owned());
+        }
+        let planned = self.first(Kind::Plan);
+        if let (Some(looked), None) = (self.first(Kind::LookedInto), planned) {
+            return (Claim::Unclear, looked.rule.clone());
+        }
+        if self.left_out {
+            return (Claim::Unclear, "code".to_owned());
+        }
+        if let (Some(said), None) = (self.first(Kind::Neutral), planned) {
+            return (Claim::Unclear, said.rule.clone());
+        }
+        if self.first(Kind::Regret).or(self.first(Kind::Advice)).is_some() && planned.is_none() {
+            return (Claim::Unclear, "regret_or_advice_alone".to_owned());
+        }
+        match planned.or(self.first(Kind::Hypothetical)) {
+            Some(said) => (Claim::Silent, said.rule.clone()),
+            None if self.sentences == 0 => (Claim::Unclear, "no_words".to_owned()),
+            // Such a reply answers something: it is only not known what it says.
+            None if self.first(Kind::SmallTalk).is_none() && self.is_terse() => {
+                (Claim::Unclear, "terse".to_owned())
+            }
+            None if self.names_an_id() => (Claim::Unclear, "names_an_id".to_owned()),
+            None => (Claim::Silent, "nothing_said".to_owned()),
+        }
+    }
+
+    fn is_terse(&self) -> bool {
+        self.words.iter().map(|sentence| sentence.words.len()).sum::<usize>() < TERSE
+    }
+
+    /// Whether a word is made of letters and digits, as identifiers are.
+    fn names_an_id(&self) -> bool {
+        let is_id = |word: &String| {
+            word.contains(|c: char| c.is_ascii_digit()) && word.contains(|c: char| c.is_alphabetic())
+        };
+        self.words.iter().any(|sentence| sentence.words.iter().any(is_id))
+    }
+
+    /// The question or request at the end, where there is one.
+    fn asks(&self) -> Option<&'a Said> {
+        let near_end =
+            |said: &&Said| said.sentence + 3 > self.sentences || self.only_items_after(said.sentence);
+        let question = self.said.iter().rfind(|said| said.what == What::Question && near_end(said));
+        question.or_else(|| self.of(Kind::Request).last())
+    }
+
+    fn only_items_after(&self, sentence: usize) -> bool {
+        self.said.iter().filter(|said| said.sentence > sentence).all(|said| said.item)
+    }
+}

@@ -1,0 +1,274 @@
+//! Sentences → what each clause says. Here lies the scope of negations, conditions and doubts.
+
+use super::grammar::{Grammar, Kind, Rule};
+use super::text::Sentence;
+
+/// One thing that was said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Said {
+    /// What.
+    pub what: What,
+    /// Which clause of the reply, from 0.
+    pub clause: usize,
+    /// Which sentence of the reply, from 0.
+    pub sentence: usize,
+    /// The rule that found it.
+    pub rule: String,
+    /// It is said of an attempt that was not the last one.
+    pub first_try: bool,
+    /// In an item of a list.
+    pub item: bool,
+}
+
+/// What can be said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum What {
+    /// What a rule says.
+    Rule(Kind),
+    /// A question that is not of mere courtesy.
+    Question,
+    /// A question of courtesy.
+    CourtesyQuestion,
+    /// Words of an outcome that no rule understands.
+    NotUnderstood,
+    /// Such words, with a negation.
+    NegationNotUnderstood,
+}
+
+/// The kinds that say something of the outcome; the first rule that matches a clause decides.
+const OUTCOMES: &[Kind] = &[
+    Kind::Maybe,
+    Kind::Hedged,
+    Kind::Sent,
+    Kind::Vague,
+    Kind::Error,
+    Kind::Unanswered,
+    Kind::Absent,
+    Kind::Undecidable,
+    Kind::Undone,
+    Kind::Failed,
+    Kind::Done,
+    Kind::Evidence,
+];
+/// The kinds that stand beside an outcome. They are looked for in a whole statement.
+const BESIDE: &[Kind] =
+    &[Kind::SmallTalk, Kind::Regret, Kind::Advice, Kind::LookFirst, Kind::Retry, Kind::Looked, Kind::Double];
+const SCOPES: &[Kind] = &[Kind::NotKnown, Kind::Hypothetical, Kind::LookedInto];
+
+/// Reads the sentences of a reply.
+pub fn said(grammar: &Grammar, sentences: &[Sentence]) -> Vec<Said> {
+    let mut reader = Reader { grammar, said: Vec::new(), clause: 0, sentence: 0, item: false };
+    for (sentence, number) in sentences.iter().zip(0..) {
+        reader.sentence = number;
+        reader.item = sentence.item;
+        reader.sentence(sentence);
+    }
+    reader.said
+}
+
+struct Reader<'a> {
+    grammar: &'a Grammar,
+    said: Vec<Said>,
+    clause: usize,
+    sentence: usize,
+    item: bool,
+}
+
+impl Reader<'_> {
+    fn say(&mut self, what: What, rule: &str, first_try: bool) {
+        self.said.push(Said {
+            what,
+            clause: self.clause,
+            sentence: self.sentence,
+            rule: rule.to_owned(),
+            first_try,
+            item: self.item,
+        });
+    }
+
+    fn sentence(&mut self, sentence: &Sentence) {
+        let before = self.said.len();
+        let (mut words, yes, no) = self.without_signs(&sentence.words);
+        self.erase(&mut words);
+        let mut words = words.as_slice();
+        if sentence.question {
+            let at = self.question_from(words);
+            let (statement, question) = words.split_at(at);
+            words = statement;
+            self.statements(words);
+            self.clause += 1;
+            let courtesy = self.grammar.first(&[Kind::Courtesy], question).map(|(rule, _)| rule.id.clone());
+            match courtesy {
+                Some(rule) => self.say(What::CourtesyQuestion, &rule, false),
+                None if !self.grammar.has("QSTART", question) && self.grammar.has("VOCAB", question) => {
+                    self.say(What::NotUnderstood, "question", false);
+                }
+                None => self.say(What::Question, "question", false),
+            }
+        } else {
+            self.statements(words);
+        }
+        self.signs(words.len(), before, yes, no);
+        self.clause += 1;
+    }
+
+    /// A sign counts where the sentence has few other words, and contradicts what they say.
+    fn signs(&mut self, words: usize, before: usize, yes: bool, no: bool) {
+        let outcome = |said: &Said| matches!(said.what, What::Rule(kind) if OUTCOMES.contains(&kind) || kind == Kind::NotKnown);
+        let outcomes: Vec<What> =
+            self.said[before..].iter().filter(|said| outcome(said)).map(|said| said.what).collect();
+        let weak = |what: &What| {
+            matches!(what, What::Rule(Kind::Error | Kind::Unanswered | Kind::Vague | Kind::Sent))
+        };
+        let is_done = |what: &What| matches!(what, What::Rule(Kind::Done | Kind::Evidence));
+        match (yes, no) {
+            (true, true) => self.say(What::Rule(Kind::Undecidable), "sign.both", false),
+            (true, false) if outcomes.iter().any(|what| !is_done(what)) => {
+                self.say(What::Rule(Kind::Undecidable), "sign.contradicts", false);
+            }
+            (true, false) if outcomes.is_empty() && words <= 6 => {
+                self.say(What::Rule(Kind::Done), "sign.yes", false)
+            }
+            (true, false) if outcomes.is_empty() => self.say(What::NotUnderstood, "sign.yes", false),
+            (false, true) if outcomes.iter().any(is_done) => {
+                self.say(What::Rule(Kind::Undecidable), "sign.contradicts", false);
+            }
+            (false, true) if outcomes.iter().all(|what| weak(what)) => {
+                self.say(What::Rule(Kind::Failed), "sign.no", false)
+            }
+            _ => {}
+        }
+    }
+
+    fn without_signs(&self, words: &[String]) -> (Vec<String>, bool, bool) {
+        let is = |list: &str, word: &String| self.grammar.has(list, std::slice::from_ref(word));
+        let yes = words.iter().any(|word| is("YES", word));
+        let no = words.iter().any(|word| is("NO", word));
+        let plain = words.iter().filter(|word| word.is_ascii() || word.starts_with(char::is_alphanumeric));
+        (plain.cloned().collect(), yes, no)
+    }
+
+    fn erase(&self, words: &mut Vec<String>) {
+        // Each round leaves out at least one word.
+        while let Some((_, range)) =
+            self.grammar.first(&[Kind::Erase], words).filter(|(_, range)| !range.is_empty())
+        {
+            words.drain(range);
+        }
+    }
+
+    /// Where the question of a sentence begins: what stands before it is a statement.
+    fn question_from(&self, words: &[String]) -> usize {
+        let starts = |at: usize| self.grammar.has("QSTART", &words[at..=at]);
+        let breaks = |word: &String| {
+            let word = std::slice::from_ref(word);
+            self.grammar.has("SPLIT", word)
+                || self.grammar.has("CONTRAST", word)
+                || self.grammar.has("AND", word)
+        };
+        (1..words.len())
+            .find(|at| breaks(&words[at - 1]) && starts(*at))
+            .filter(|_| !words.is_empty() && !starts(0))
+            .unwrap_or(0)
+    }
+
+    /// The statements between contrasting words, each with the scopes within it.
+    fn statements(&mut self, words: &[String]) {
+        let is_contrast = |word: &String| self.grammar.has("CONTRAST", std::slice::from_ref(word));
+        for part in words.split(is_contrast) {
+            self.statement(part);
+        }
+    }
+
+    fn statement(&mut self, words: &[String]) {
+        if words.is_empty() {
+            return;
+        }
+        for kind in BESIDE {
+            if let Some(rule) = self.grammar.first(&[*kind], words).map(|(rule, _)| rule.id.clone()) {
+                self.say(What::Rule(*kind), &rule, false);
+            }
+        }
+        let first_try = self.grammar.first(&[Kind::FirstTry], words).is_some();
+        let mut scopes: Vec<(&Rule, std::ops::Range<usize>)> =
+            SCOPES.iter().flat_map(|kind| self.grammar.matches(*kind, words)).collect();
+        // The one that begins first; doubt before a mere condition.
+        scopes.sort_by_key(|(rule, range)| (range.start, SCOPES.iter().position(|kind| *kind == rule.kind)));
+        let scope = scopes.first().map(|(rule, range)| (rule.kind, rule.id.clone(), range.clone()));
+        match scope {
+            Some((kind, rule, range)) => {
+                // A doubt within a condition: what is doubted may be the outcome itself.
+                if kind != Kind::NotKnown && self.grammar.first(&[Kind::NotKnown], words).is_some() {
+                    self.say(What::NotUnderstood, "doubt_in_condition", first_try);
+                }
+                self.clauses(&words[..range.start], first_try);
+                self.say(What::Rule(kind), &rule, first_try);
+                self.clause += 1;
+            }
+            None => self.clauses(words, first_try),
+        }
+    }
+
+    fn clauses(&mut self, words: &[String], first_try: bool) {
+        let mut from = 0;
+        let mut at = 0;
+        while at < words.len() {
+            if let Some(length) = self.splits(words, at) {
+                self.one_clause(&words[from..at], first_try);
+                at += length;
+                from = at;
+            } else {
+                at += 1;
+            }
+        }
+        self.one_clause(&words[from..], first_try);
+    }
+
+    /// Number of words of the break at `at`, if there is one. An `and` between two verbs is none.
+    fn splits(&self, words: &[String], at: usize) -> Option<usize> {
+        if let Some(length) = self.grammar.length("SPLIT", &words[at..]) {
+            // What is said in a clause with `that` belongs to the words before it.
+            let joins = self.grammar.length("JOIN", words.get(at + length..).unwrap_or_default()).is_some();
+            return (!joins).then_some(length);
+        }
+        let length = self.grammar.length("AND", &words[at..])?;
+        let next = words.get(at + length..).unwrap_or_default();
+        let verb = (0..next.len().min(2)).any(|at| {
+            let here = &next[at..];
+            self.grammar.length("DONE", here).is_some() || self.grammar.length("GETAN", here).is_some()
+        });
+        (!verb).then_some(length)
+    }
+
+    fn one_clause(&mut self, words: &[String], first_try: bool) {
+        if words.is_empty() {
+            return;
+        }
+        self.clause += 1;
+        let grammar = self.grammar;
+        for kind in [Kind::Request, Kind::Courtesy] {
+            if let Some((rule, _)) = grammar.first(&[kind], words) {
+                self.say(What::Rule(kind), &rule.id, first_try);
+            }
+        }
+        if let Some((rule, _)) = grammar.first(&[Kind::Neutral, Kind::General], words) {
+            self.say(What::Rule(rule.kind), &rule.id, first_try);
+            return;
+        }
+        let negations = grammar.count("NEG", words) + grammar.count("NICHT", words);
+        if let Some((rule, _)) = grammar.first(OUTCOMES, words) {
+            let decided = matches!(rule.kind, Kind::Done | Kind::Undone | Kind::Failed | Kind::Absent);
+            let kind = if negations > 1 && decided { Kind::Undecidable } else { rule.kind };
+            self.say(What::Rule(kind), &rule.id, first_try);
+            return;
+        }
+        if let Some((rule, _)) = grammar.first(&[Kind::Plan], words) {
+            self.say(What::Rule(Kind::Plan), &rule.id, first_try);
+        } else {
+            let verb = grammar.first(&[Kind::UnknownVerb], words).map(|(rule, _)| rule.id.as_str());
+            let Some(rule) = verb.or_else(|| grammar.has("VOCAB", words).then_some("words")) else { return };
+            let what = if negations > 0 { What::NegationNotUnderstood } else { What::NotUnderstood };
+            self.say(what, rule, first_try);
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! What a run shows of each call that a fault struck: what the agent was told and advised, what it
+//! did next, what became of the work, and by which id all of it can be found.
+
+use super::{AnswerKind, Category, Event, Fault, Record, Retry, Told};
+use crate::domain::{CallId, RawJson};
+use std::collections::HashMap;
+
+/// A call that a fault struck.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Assertion {
+    /// The call.
+    pub call: CallId,
+    /// Its tool.
+    pub tool: String,
+    /// What was done to it.
+    pub fault: Fault,
+    /// What the agent was told; none where it was told nothing.
+    pub told: Option<Told>,
+    /// What it did next.
+    pub next: Next,
+    /// What became of the work.
+    pub remote: Remote,
+    /// The id that the attempt had at the server; none where it was not sent with one.
+    pub correlation: Option<String>,
+}
+
+/// What an agent did after it was told of a failure.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Next {
+    /// It called the same tool with the same arguments.
+    SameCall(CallId),
+    /// It called something else.
+    OtherCall(CallId, String),
+    /// It ended its turn.
+    Turn,
+    /// Nothing more.
+    Nothing,
+}
+
+/// What became of the work, as far as the trace shows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Remote {
+    /// The server never got it.
+    NotSent,
+    /// The server answered it without an error.
+    Executed,
+    /// The server answered it with an error, or asked for input.
+    NotConfirmed,
+    /// The server never answered it.
+    Unknown,
+}
+
+impl Remote {
+    /// For people.
+    pub fn words(self) -> &'static str {
+        match self {
+            Remote::NotSent => "not executed: it was not sent",
+            Remote::Executed => "executed: the server answered it",
+            Remote::NotConfirmed => "unknown: the server answered with an error, and may have written before",
+            Remote::Unknown => "unknown: the server never answered it",
+        }
+    }
+}
+
+impl Assertion {
+    /// The category of what the agent was told, and the advice that goes with it.
+    pub fn advice(&self) -> Option<(Category, Retry)> {
+        self.told.and_then(Told::advice)
+    }
+
+    /// The four of them, for people.
+    pub fn lines(&self) -> [String; 4] {
+        let told = match (self.told, self.advice()) {
+            (_, Some((category, retry))) => format!("told: {}, retry {}", category.name(), retry.name()),
+            (Some(_), None) => "told: no failure".to_owned(),
+            (None, None) => "told: nothing".to_owned(),
+        };
+        let next = match &self.next {
+            Next::SameCall(call) => format!("next: the same again (call {})", call.0),
+            Next::OtherCall(call, tool) => format!("next: {tool} (call {})", call.0),
+            Next::Turn => "next: it ended its turn".to_owned(),
+            Next::Nothing => "next: nothing".to_owned(),
+        };
+        let id = match (&self.correlation, self.remote) {
+            (Some(id), _) => format!("correlation id: {id}"),
+            (None, Remote::NotSent) => "correlation id: none, it was not sent".to_owned(),
+            (None, _) => "correlation id: none, it was sent without".to_owned(),
+        };
+        [told, next, format!("server: {}", self.remote.words()), id]
+    }
+}
+
+#[derive(Default)]
+struct Call {
+    tool: String,
+    arguments: Option<RawJson>,
+    sent: bool,
+    correlation: Option<String>,
+    answer: Option<AnswerKind>,
+    fault: Option<Fault>,
+    told: Option<Told>,
+    /// Where the agent no longer waited.
+    settled: Option<usize>,
+}
+
+/// The calls that a fault struck, in their order.
+pub fn assertions(records: &[Record]) -> Vec<Assertion> {
+    let mut calls: HashMap<CallId, Call> = HashMap::new();
+    let mut struck = Vec::new();
+    for (at, record) in records.iter().enumerate() {
+        let mut known =
+            |call: &CallId, change: &mut dyn FnMut(&mut Call)| change(calls.entry(*call).or_default());
+        match &record.event {
+            Event::CallReceived { call, tool, arguments, .. } => known(call, &mut |known| {
+                known.tool.clone_from(tool);
+                known.arguments.clone_from(arguments);
+            }),
+            Event::CallSent { call, correlation } => known(call, &mut |known| {
+                known.sent = true;
+                known.correlation.clone_from(correlation);
+            }),
+            Event::UpstreamAnswered { call, answer } => {
+                known(call, &mut |known| known.answer = Some(answer.kind))
+            }
+            Event::ScenarioFired { call, fault, .. } if *fault != Fault::PassThrough => {
+                struck.push(*call);
+                known(call, &mut |known| known.fault = Some(*fault));
+            }
+            Event::CallCancelled { call } => {
+                known(call, &mut |known| known.settled = known.settled.or(Some(at)))
+            }
+            Event::CallAnswered { call, told, .. } => known(call, &mut |known| {
+                known.told = Some(*told);
+                known.settled = known.settled.or(Some(at));
+            }),
+            _ => {}
+        }
+    }
+    let one = |number: CallId| {
+        let call = calls.get(&number)?;
+        let remote = match (call.sent, call.answer) {
+            (false, _) => Remote::NotSent,
+            (true, Some(AnswerKind::Result)) => Remote::Executed,
+            (true, Some(_)) => Remote::NotConfirmed,
+            (true, None) => Remote::Unknown,
+        };
+        Some(Assertion {
+            call: number,
+            tool: call.tool.clone(),
+            fault: call.fault?,
+            told: call.told,
+            next: next(call, records, &calls),
+            remote,
+            correlation: call.correlation.clone(),
+        })
+    };
+    struck.into_iter().filter_map(one).collect()
+}
+
+fn next(call: &Call, records: &[Record], calls: &HashMap<CallId, Call>) -> Next {
+    let after = call.settled.map_or(&[][..], |at| records.get(at + 1..).unwrap_or_default());
+    for record in after {
+        match &record.event {
+            Event::TurnEnded { .. } => return Next::Turn,
+            Event::CallReceived { call: number, tool, .. } => {
+                let canonical = |call: &Call| {
+                    call.arguments.as_ref().map(|sent| crate::domain::json::canonical(sent.get()))
+                };
+                let same = calls
+                    .get(number)
+                    .is_some_and(|other| other.tool == call.tool && canonical(other) == canonical(call));
+                return if same { Next::SameCall(*number) } else { Next::OtherCall(*number, tool.clone()) };
+            }
+            _ => {}
+        }
+    }
+    Next::Nothing
+}
