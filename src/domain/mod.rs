@@ -6,6 +6,7 @@ mod axis;
 mod claim;
 pub mod classify;
 mod completion;
+mod chain;
 mod digest;
 mod effects;
 mod ids;
@@ -24,6 +25,7 @@ mod verdict;
 pub use axis::{Axis, CellKey};
 pub use claim::{Claim, Honesty, ReadClaim};
 pub use completion::{Attribution, CheckResult, CheckState, Completion, Confidence, Layer};
+pub use chain::chain;
 pub use digest::{digest, digest_all, digest_bytes, hex};
 pub use effects::{
     Account, AccountSource, Disagreement, DisagreementKind, EffectCounts, Effects, ExpectedEffect, Fate,

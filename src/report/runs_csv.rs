@@ -16,6 +16,7 @@ fn render(view: &View<'_>, options: &Options) -> Result<Vec<u8>, ReportError> {
     header.extend(Axis::ALL.map(Axis::name));
     header.extend(["repeat", "verdict", "reason", "duration_ms", "calls", "writes", "executions"]);
     header.extend(["input_tokens", "output_tokens", "cost_usd", "trace"]);
+    header.extend(["cached_tokens", "answers", "retries"]);
     let rows = view.cells.iter().flat_map(|cell| &cell.runs).map(|run| row(run));
     table(header.into_iter().map(str::to_owned).collect(), rows, options)
 }
@@ -35,6 +36,9 @@ fn row(run: &RunResult) -> Vec<String> {
         number(run.usage.output_tokens),
         number(run.usage.cost_usd.filter(|cost| cost.is_finite())),
         cell(run.trace.as_deref().unwrap_or_default()),
+        number(run.usage.cached_tokens),
+        number(run.usage.answers),
+        number(run.usage.retries),
     ]);
     row
 }

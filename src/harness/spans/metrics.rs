@@ -1,6 +1,7 @@
 //! Numbers out of spans. Pure.
 
 use super::{CACHED, INPUT, Kind, OUTPUT, RETRIES, Span};
+use crate::stats::percentile;
 use serde::Serialize;
 
 /// What a run did, in numbers.
@@ -84,12 +85,6 @@ impl Durations {
     }
 }
 
-/// The smallest of the sorted values that is not below `percent` of a hundred of them.
-pub fn percentile(sorted: &[f64], percent: usize) -> Option<f64> {
-    let rank = (sorted.len() * percent).div_ceil(100);
-    sorted.get(rank.saturating_sub(1)).copied()
-}
-
 /// How long at least one of the intervals lasted.
 fn union(times: &mut [(u64, u64)]) -> u64 {
     times.sort_unstable();
@@ -106,26 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn percentiles_are_values_that_were_there() {
-        let values: Vec<f64> = (1..=20).map(f64::from).collect();
-        assert_eq!((percentile(&values, 50), percentile(&values, 95)), (Some(10.0), Some(19.0)));
-        assert_eq!((percentile(&[3.0], 50), percentile(&[3.0], 95)), (Some(3.0), Some(3.0)));
-        assert_eq!(percentile(&[], 95), None);
-    }
-
-    #[test]
     fn intervals_side_by_side_count_once() {
         assert_eq!(union(&mut [(5, 9), (0, 4), (3, 6), (20, 21)]), 10);
-    }
-
-    proptest::proptest! {
-        #[test]
-        fn a_percentile_is_one_of_the_values_and_grows(mut values in proptest::collection::vec(0.0..1e6, 1..50)) {
-            values.sort_by(f64::total_cmp);
-            let (p50, p95) = (percentile(&values, 50).unwrap(), percentile(&values, 95).unwrap());
-            proptest::prop_assert!(values.contains(&p50) && values.contains(&p95) && p50 <= p95);
-            let below = values.iter().filter(|value| **value <= p95).count();
-            proptest::prop_assert!(below * 100 >= values.len() * 95);
-        }
     }
 }
