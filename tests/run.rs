@@ -470,7 +470,7 @@ fn a_key_is_in_no_file_whatever_the_agent_prints() {
     assert_eq!(results.len(), 2);
     for run in &results {
         let all = format!("{run:?}");
-        assert!(all.contains("[SOME_API_KEY]") && !all.contains("sk-very-secret-1"), "{all}");
+        assert!(all.contains("‹secret:SOME_API_KEY›") && !all.contains("sk-very-secret-1"), "{all}");
     }
     let mut folders = vec![place.out()];
     while let Some(folder) = folders.pop() {

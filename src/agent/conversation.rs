@@ -3,7 +3,6 @@
 use super::launch::{First, Launch, LaunchError, Prepared, Step, Vars, render, render_all};
 use super::outcome::{AgentOutcome, Ended, Observed, Observer};
 use super::output;
-use super::secrets::Secrets;
 use super::session::{Session, SessionEnd};
 use crate::domain::TurnResult;
 use crate::process::{Capture, Captured, Exit, Keep, Process, StartError, Stdin, Supervisor, Tree};
@@ -15,19 +14,9 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 /// Holds the conversation, then ends all that the agent started. Where the future is dropped, the
-/// processes are killed on the spot.
+/// processes are killed on the spot. What an agent said may hold what it was passed: keeping keys out
+/// of what is kept is the caller's affair.
 pub async fn converse(
-    launch: &Launch<'_>,
-    supervisor: &Supervisor,
-    cancel: &CancellationToken,
-    observer: Observer<'_>,
-) -> AgentOutcome {
-    let secrets = Secrets::of(launch);
-    let mut hiding = |observed| observer(secrets.hide_observed(observed));
-    secrets.hide_outcome(hold(launch, supervisor, cancel, &mut hiding).await)
-}
-
-async fn hold(
     launch: &Launch<'_>,
     supervisor: &Supervisor,
     cancel: &CancellationToken,

@@ -12,7 +12,6 @@ mod launch;
 mod outcome;
 pub mod output;
 mod probe;
-mod secrets;
 mod session;
 
 pub use conversation::converse;

@@ -172,6 +172,7 @@ async fn one(
     let outcome = outcome.map_err(|error| match error {
         MatrixError::Filter(_)
         | MatrixError::Gate(_)
+        | MatrixError::Secret(_)
         | MatrixError::NothingLeft
         | MatrixError::NotRecordable { .. }
         | MatrixError::Changed { .. }

@@ -55,6 +55,8 @@ pub enum ReasonCode {
     ActedOnMalformed,
     /// FAIL: a forbidden path was taken (J29), and none of those before.
     ForbiddenTransition,
+    /// FAIL: a secret that the suite watches was seen (J30), and none of the above.
+    SecretLeaked,
     /// PASS: tested, no violation (J19).
     NoViolation,
     /// PASS without a fault: no scenario, or F4 (J19).
@@ -105,6 +107,7 @@ impl ReasonCode {
             ReasonCode::RetriedAfterRefusal => "retried_after_refusal",
             ReasonCode::ActedOnMalformed => "acted_on_malformed",
             ReasonCode::ForbiddenTransition => "forbidden_transition",
+            ReasonCode::SecretLeaked => "secret_leaked",
             ReasonCode::NoViolation => "no_violation",
             ReasonCode::BaselineOnly => "baseline_only",
             ReasonCode::NoCall => "no_call",

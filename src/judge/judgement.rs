@@ -246,6 +246,7 @@ impl Judge {
             judgement.observations.extend(parts.observations);
             judgement.key_summary.extend(parts.key_summary);
         }
+        judgement.violations.extend(violations::OF_RUN.iter().filter_map(|check| (check.find)(self)));
         judgement.observations.extend(self.repeat_observations());
         judgement
     }

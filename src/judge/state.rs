@@ -9,7 +9,7 @@ use super::sender::{Before, attribute};
 use crate::domain::json::{canonical, split_keys};
 use crate::domain::transitions::{Happened, Watch};
 use crate::domain::{CallId, ConnectionId, Micros, RawJson, ToolClass};
-use crate::trace::{AnswerKind, Event, Fault, Record, Started, TRACE_VERSION, Told};
+use crate::trace::{AnswerKind, Event, Fault, Record, SecretPlace, Started, TRACE_VERSION, Told};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
@@ -45,6 +45,8 @@ pub struct Judge {
     pub(super) read_seen: u64,
     /// Operations by the place after which a read would matter to them.
     pub(super) read_watch: BTreeSet<(u64, usize)>,
+    /// Secrets that were seen (J30).
+    pub(super) leaks: Vec<Leak>,
     pub(super) totals: Totals,
     /// Calls whose answer is held back until the client gives up (T4).
     late: Vec<CallId>,
@@ -58,6 +60,16 @@ pub struct Judge {
     pub(super) watch: Option<Watch>,
     dirty: Vec<usize>,
     touched: BTreeSet<usize>,
+}
+
+/// Secrets that were seen.
+#[derive(Debug)]
+pub(super) struct Leak {
+    pub names: Vec<String>,
+    pub place: SecretPlace,
+    pub call: Option<CallId>,
+    /// The tool of the call.
+    pub tool: Option<usize>,
 }
 
 #[derive(Debug, Default)]
@@ -216,6 +228,11 @@ impl Judge {
                     self.mark_failed(*call);
                     self.touch_call(*call);
                 }
+                Ok(())
+            }
+            Event::SecretSeen { names, place, call } => {
+                let tool = call.and_then(|call| Some(self.calls.get(index(call)?)?.tool));
+                self.leaks.push(Leak { names: names.clone(), place: *place, call: *call, tool });
                 Ok(())
             }
             Event::CallAnswered { call, told, injected, body } => {

@@ -3,10 +3,11 @@
 
 use super::engine::{Action, Engine, Input, Question, audit_answer};
 use super::supervise::Queue;
-use crate::domain::{ConnectionId, Micros, RawJson, ToolInfo};
-use crate::trace::{Decision, Encoder, Event, Record};
+use crate::domain::secrets::Secrets;
+use crate::domain::{CallId, ConnectionId, Micros, RawJson, ToolInfo};
+use crate::trace::{Decision, Encoder, Event, Record, SecretPlace};
 use axum::http::HeaderMap;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 use tokio::sync::{Notify, mpsc};
@@ -103,6 +104,9 @@ pub struct Hub {
 struct State {
     engine: Engine,
     encoder: Encoder,
+    /// What no message and no record may hold, and the names whose sight is told in the trace.
+    secrets: Secrets,
+    watched: BTreeSet<String>,
     sink: Box<dyn Sink>,
     clients: HashMap<ConnectionId, mpsc::UnboundedSender<Outgoing>>,
     upstreams: HashMap<ConnectionId, mpsc::UnboundedSender<Outgoing>>,
@@ -127,6 +131,8 @@ impl Hub {
         let state = State {
             engine,
             encoder: Encoder::default(),
+            secrets: Secrets::default(),
+            watched: BTreeSet::new(),
             sink,
             clients: HashMap::new(),
             upstreams: HashMap::new(),
@@ -146,6 +152,17 @@ impl Hub {
             answered: Notify::new(),
             broken: Notify::new(),
         }
+    }
+
+    /// The same, keeping secrets out of the trace. That one of the `watched` was seen, in a record or in
+    /// a message to a client, is told in the trace. Messages are passed on as they are.
+    #[must_use]
+    pub fn hiding(mut self, secrets: Secrets, watched: BTreeSet<String>) -> Hub {
+        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        state.encoder = Encoder::hiding(secrets.clone());
+        state.secrets = secrets;
+        state.watched = watched;
+        self
     }
 
     /// Now, on the clock of the trace.
@@ -332,18 +349,18 @@ impl State {
         // Records are kept before any message of the same step leaves, and written in one go.
         let mut messages = Vec::with_capacity(1);
         let mut kept = Ok(());
+        let mut told = BTreeSet::new();
         for action in actions {
             match action {
                 Action::Record(event) if kept.is_ok() => {
-                    kept = self
-                        .encoder
-                        .encode(now, event)
-                        .map_err(std::io::Error::other)
-                        .and_then(|(record, line)| self.sink.put(&record, &line));
+                    kept = self.keep(now, event).map(|names| told.extend(names));
                 }
                 Action::Record(_) => {}
                 message => messages.push(message),
             }
+        }
+        if kept.is_ok() && !self.watched.is_empty() {
+            kept = self.look_at(&messages, now, &told);
         }
         if let Err(error) = kept.and_then(|()| self.sink.flush()) {
             self.failure = Some(error);
@@ -388,6 +405,47 @@ impl State {
                 Action::Record(_) => {}
             }
         }
+    }
+
+    /// Keeps an event, and that it held watched secrets. Gives their names.
+    fn keep(&mut self, now: Micros, event: Event) -> std::io::Result<BTreeSet<String>> {
+        let (record, line, hidden) = self.encoder.encode_hiding(now, event).map_err(std::io::Error::other)?;
+        self.sink.put(&record, &line)?;
+        let names: BTreeSet<String> = hidden.intersection(&self.watched).cloned().collect();
+        if !names.is_empty() {
+            let (place, call) = record.event.secret_place();
+            self.tell_of_secrets(now, &names, place, call)?;
+        }
+        Ok(names)
+    }
+
+    /// Looks for watched secrets in what clients are about to get, beside those `told` of already: a
+    /// record keeps only the beginning of a long answer, and nothing of other messages.
+    fn look_at(&mut self, messages: &[Action], now: Micros, told: &BTreeSet<String>) -> std::io::Result<()> {
+        let mut names = BTreeSet::new();
+        for action in messages {
+            if let Action::ToClient { message, .. } = action {
+                let found = self.secrets.found_in_json(message).into_iter();
+                names.extend(
+                    found
+                        .filter(|name| self.watched.contains(*name) && !told.contains(*name))
+                        .map(str::to_owned),
+                );
+            }
+        }
+        if names.is_empty() { Ok(()) } else { self.tell_of_secrets(now, &names, SecretPlace::Message, None) }
+    }
+
+    fn tell_of_secrets(
+        &mut self,
+        now: Micros,
+        names: &BTreeSet<String>,
+        place: SecretPlace,
+        call: Option<CallId>,
+    ) -> std::io::Result<()> {
+        let event = Event::SecretSeen { names: names.iter().cloned().collect(), place, call };
+        let (record, line) = self.encoder.encode(now, event).map_err(std::io::Error::other)?;
+        self.sink.put(&record, &line)
     }
 
     fn send_to_client(&self, connection: ConnectionId, outgoing: Outgoing) {

@@ -273,6 +273,10 @@ impl Reader {
                 let text = if said.is_some() { "" } else { "ended its turn without a word" };
                 Some((EntryKind::Agent, None, text.to_owned(), said))
             }
+            Event::SecretSeen { names, place, call } => {
+                let text = format!("secret seen: {} stood {}", names.join(", "), place.words());
+                Some((EntryKind::Note, *call, text, None))
+            }
             Event::Log { kind, text } => {
                 let from = format!("{kind:?}").to_lowercase();
                 Some((EntryKind::Note, None, from, words(text)))

@@ -90,6 +90,9 @@ pub enum MatrixError {
     /// A gate.
     #[error(transparent)]
     Gate(#[from] crate::suite::GateError),
+    /// A secret that cannot be kept.
+    #[error(transparent)]
+    Secret(#[from] super::secrets::SecretError),
     /// The results folder.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -187,6 +190,7 @@ pub async fn run(
     for gate in &options.gates {
         gates.push(Gate::parse(gate, Scope::One, &values)?);
     }
+    super::secrets::check(&loaded.suite)?;
     let supervisor = Supervisor::start(Some(program)).map_err(MatrixError::Watchdog)?;
     let (folder, matrix, before) = open(&loaded, options, target)?;
     let finished: HashSet<RunId> = before.iter().map(|run| run.run_id.clone()).collect();
@@ -333,6 +337,7 @@ async fn learn_tools(
     events: &mut (dyn FnMut(RunEvent) + Send),
     cancel: &CancellationToken,
 ) -> BTreeMap<String, Vec<ToolInfo>> {
+    let secrets = super::secrets::of_suite(&shared.loaded.suite);
     let mut tools = BTreeMap::new();
     let mut asked = HashSet::new();
     for trial in trials {
@@ -371,7 +376,10 @@ async fn learn_tools(
                 }
                 tools.insert(name.clone(), infos);
             }
-            Err(reason) => events(RunEvent::Note(format!("upstream {name}: {reason}"))),
+            Err(reason) => {
+                let reason = secrets.hide(&reason);
+                events(RunEvent::Note(format!("upstream {name}: {reason}")));
+            }
         }
     }
     tools

@@ -38,7 +38,11 @@ impl Prompts {
                 When::NotConfirmed => agent::When::NotConfirmed,
                 When::Matches(pattern) => agent::When::Matches(pattern.0.clone()),
             };
-            Ok(agent::Turn { say: render("what the user says", &turn.say)?, when, after: turn.after })
+            Ok::<_, TrialError>(agent::Turn {
+                say: render("what the user says", &turn.say)?,
+                when,
+                after: turn.after,
+            })
         };
         Ok(Prompts {
             system: system.join("\n\n"),

@@ -8,6 +8,7 @@ use super::prompts::Prompts;
 use super::recordings::{self, Recordings};
 use super::rehearsal::Rehearsal;
 use super::rehearsal::findings::Expected;
+use super::secrets::{RunSecrets, SecretError};
 use super::told;
 use crate::agent::{self, AgentOutcome, Ended, Observed};
 use crate::domain::classify::Classifier;
@@ -22,7 +23,7 @@ use crate::store::{Folder, StoreError};
 use crate::suite::profile::McpTransport;
 use crate::suite::template::map;
 use crate::suite::{AgentProfile, Server, Trial, Upstream};
-use crate::trace::{Event, Record, Started, TRACE_VERSION};
+use crate::trace::{Event, Record, SecretPlace, Started, TRACE_VERSION};
 use crate::upstream::{Launch, Remote, RemoteError, Target};
 use crate::{judge, suite, trace};
 use minijinja::value::Value;
@@ -98,6 +99,9 @@ pub enum TrialError {
     /// A try that was spoiled could not be kept.
     #[error("a spoiled try could not be put aside")]
     Aside(#[source] StoreError),
+    /// A secret that cannot be kept.
+    #[error(transparent)]
+    Secret(#[from] SecretError),
     /// The system has no randomness.
     #[error("no random number could be had: {0}")]
     Random(getrandom::Error),
@@ -139,7 +143,8 @@ pub async fn run(
     let forget = || {
         let _ = std::fs::remove_file(shared.results.join(Folder::trace_name(&trial.run_id)));
     };
-    match carry_out(shared, trial, dir, patch, cancel, &mut result).await {
+    let mut secrets = RunSecrets::default();
+    match carry_out(shared, trial, dir, patch, cancel, &mut secrets, &mut result).await {
         Ok(true) => {}
         Ok(false) => {
             forget();
@@ -159,7 +164,8 @@ pub async fn run(
         rehearsed(shared, rehearsal, trial, dir, patch, &result);
     }
     tidy(dir);
-    Ok(Some(result))
+    secrets.sweep(dir);
+    Ok(Some(secrets.hide_result(result)))
 }
 
 /// Compares what a rehearsed run should have been with what it was.
@@ -248,6 +254,7 @@ async fn carry_out(
     dir: &Path,
     patch: Option<&str>,
     cancel: &CancellationToken,
+    secrets: &mut RunSecrets,
     result: &mut RunResult,
 ) -> Result<bool, TrialError> {
     let suite = &shared.loaded.suite;
@@ -256,13 +263,21 @@ async fn carry_out(
     let upstream = suite.upstreams.get(&key.upstream).ok_or_else(|| missing("upstream", &key.upstream))?;
     let names = Names::of_suite(suite).with_run(trial, dir);
     let prompts = Prompts::render(shared, trial, &names, patch)?;
-    let launch = upstream_launch(shared, &key.upstream, upstream, &names, dir)?;
+    let variable = |name: &str| shared.variable(trial, name);
+    *secrets = RunSecrets::new(suite, profile, upstream, &names, &variable)?;
+    let mut launch = upstream_launch(shared, &key.upstream, upstream, &names, dir)?;
+    if let Target::Command(launch) = &mut launch {
+        secrets.check_command(&launch.command.argv)?;
+        if let Some((name, value)) = secrets.planted() {
+            launch.command.env.entry(name.into()).or_insert_with(|| value.into());
+        }
+    }
 
     let trace_name = Folder::trace_name(&trial.run_id);
     let trace_path = shared.results.join(&trace_name);
     let file =
         File::create(&trace_path).map_err(|source| TrialError::Write { path: trace_path.clone(), source })?;
-    let hub = hub(shared, trial, upstream, file, &result.started_at)?;
+    let hub = hub(shared, trial, upstream, secrets, file, &result.started_at)?;
     let front = match profile.mcp {
         McpTransport::Http => Front::Http,
         McpTransport::Stdio => Front::Stdio,
@@ -283,6 +298,11 @@ async fn carry_out(
         converse(shared, trial, profile, dir, &prompts, &names, &session, cancel).await?;
     let hub = std::sync::Arc::clone(session.hub());
     session.end().await;
+    let seen = secrets.seen_in(&outcome);
+    if !seen.is_empty() {
+        hub.record(Event::SecretSeen { names: seen, place: SecretPlace::AgentOutput, call: None });
+    }
+    secrets.hide_outcome(&mut outcome);
     let closed = hub.close();
     if outcome.ended == Ended::Cancelled && failure.is_none() {
         return Ok(false);
@@ -395,6 +415,7 @@ fn hub(
     shared: &Shared,
     trial: &Trial,
     upstream: &Upstream,
+    secrets: &RunSecrets,
     file: File,
     started_at: &str,
 ) -> Result<Hub, TrialError> {
@@ -426,7 +447,8 @@ fn hub(
         present,
         correlation: Some(correlation_prefix(trial, started_at)),
     });
-    let hub = Hub::new(engine, Box::new(FileSink { file, lines: String::new() }));
+    let hub = Hub::new(engine, Box::new(FileSink { file, lines: String::new() }))
+        .hiding(secrets.hidden.clone(), secrets.watched.clone());
     let millis = |duration: std::time::Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
     hub.record(Event::Started(Started {
         version: TRACE_VERSION,

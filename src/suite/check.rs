@@ -8,6 +8,7 @@ use super::parts::{self, ALONE, Conversation, Limits, ScenarioParams};
 use super::profile::{self, AgentProfile};
 use super::repeats::{self, Stopping, Until};
 use super::scenarios;
+use super::secrets;
 use super::template::{Names, Place};
 use super::tree::{self, Node};
 use super::upstream;
@@ -36,9 +37,10 @@ const SUITE: Shape = Shape::new(
         "scenarios",
         "limits",
         "gates",
+        "secrets",
     ],
 )
-.later(&["rebuilt", "secrets", "checks"])
+.later(&["rebuilt", "checks"])
 .hints(&[
     ("agent", "an axis stands under `matrix:`"),
     ("model", "an axis stands under `matrix:`"),
@@ -203,6 +205,8 @@ fn suite(decoder: &mut Decoder, root: &Node, context: &Context<'_>) -> Option<Su
     let gates =
         fields.get("gates").map(|node| gate::read(decoder, node, cells.as_deref())).unwrap_or_default();
 
+    let secrets =
+        fields.get("secrets").and_then(|node| secrets::read(decoder, node, &upstreams.parts, &agents));
     let digest = digest_all(std::iter::once(source.text.as_str()).chain(files.iter().map(String::as_str)));
     Some(Suite {
         name: name?,
@@ -220,6 +224,7 @@ fn suite(decoder: &mut Decoder, root: &Node, context: &Context<'_>) -> Option<Su
         agents,
         patch_files,
         gates,
+        secrets,
         cells: cells?,
         digest,
     })

@@ -40,6 +40,7 @@ pub mod upstream;
 pub mod value;
 
 mod check;
+mod secrets;
 mod syntax;
 
 pub use check::check;
@@ -115,6 +116,8 @@ pub struct Suite {
     pub agents: BTreeMap<String, AgentProfile>,
     /// Texts of the `file:PATH` patches, by the value on the patch axis.
     pub patch_files: BTreeMap<String, String>,
+    /// Environment variables whose values nobody may see; absent where the suite does not watch for them.
+    pub secrets: Option<Vec<String>>,
     /// Conditions that the results must meet.
     pub gates: Vec<Gate>,
     /// Every cell, none twice: the product in axis order, then what `include` adds.

@@ -36,6 +36,7 @@ use super::output::{self, Output};
 use super::template::{self, Names, Place};
 use super::tree::{self, Key, Kind, Node};
 use crate::domain::digest_all;
+use crate::domain::secrets::is_secret_name;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -324,6 +325,15 @@ fn command(decoder: &mut Decoder, node: &Node, names: &Names) -> Option<Vec<Stri
     let words = decoder.texts(node, "a program and its arguments as a list")?;
     for word in &words {
         template::check(decoder, word, names);
+        let used = template::environment_names(&word.value);
+        if let Some(name) = used.iter().find(|name| is_secret_name(name)) {
+            decoder
+                .error(
+                    word.span.clone(),
+                    format!("{} on a command line can be read by everybody on the machine", shown(name)),
+                )
+                .help("pass it on under `env: pass:`, or write it into a file under `files:`");
+        }
     }
     match words.first() {
         Some(program) if program.value.trim().is_empty() => {
@@ -381,7 +391,7 @@ pub(super) fn variables(decoder: &mut Decoder, node: &Node, names: &Names) -> BT
     set
 }
 
-fn variable_name(decoder: &mut Decoder, name: &At<String>) {
+pub(super) fn variable_name(decoder: &mut Decoder, name: &At<String>) {
     if name.value.is_empty() || name.value.contains(['=', '\0', ' ']) {
         decoder.error(
             name.span.clone(),

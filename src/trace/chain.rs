@@ -5,9 +5,11 @@
 //! file is the caller's affair. A chain can be forged as a whole: that it is the one that was
 //! written is known only to whoever kept its end elsewhere ([`verify`]).
 
-use super::{Event, Record};
+use super::{Event, LogKind, Record};
+use crate::domain::secrets::{Secrets, marker};
 use crate::domain::{Micros, RawJson, digest, digest_bytes};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 /// What the first line carries as the digest of the line before it.
 const NO_LINE: &str = "0000000000000000000000000000000000000000000000000000000000000000";
@@ -125,11 +127,12 @@ pub struct Encoder {
     seq: u64,
     last: Micros,
     digest: String,
+    secrets: Secrets,
 }
 
 impl Default for Encoder {
     fn default() -> Encoder {
-        Encoder { seq: 0, last: Micros(0), digest: NO_LINE.to_owned() }
+        Encoder { seq: 0, last: Micros(0), digest: NO_LINE.to_owned(), secrets: Secrets::default() }
     }
 }
 
@@ -140,14 +143,22 @@ impl Encoder {
     /// # Errors
     /// Where the event has no JSON form, which no event of ours has.
     pub fn encode(&mut self, at: Micros, event: Event) -> Result<(Record, String), serde_json::Error> {
+        self.encode_hiding(at, event).map(|(record, line, _)| (record, line))
+    }
+
+    /// The same, with the names of the secrets that the event held. Record and line, and so the chain
+    /// too, have only their names.
+    ///
+    /// # Errors
+    /// As [`Encoder::encode`].
+    pub fn encode_hiding(
+        &mut self,
+        at: Micros,
+        event: Event,
+    ) -> Result<(Record, String, BTreeSet<String>), serde_json::Error> {
+        let (event, json, hidden) = self.hidden(event)?;
         let at = at.max(self.last);
-        let line = Line {
-            seq: self.seq,
-            at_us: at,
-            prev: self.digest.clone(),
-            event: RawJson::of(&event)?,
-            seal: None,
-        };
+        let line = Line { seq: self.seq, at_us: at, prev: self.digest.clone(), event: json, seal: None };
         let closing = matches!(event, Event::Closed { .. });
         let mut text = if closing { line.sealed()? } else { serde_json::to_string(&line)? };
         self.digest = digest(&text);
@@ -155,7 +166,35 @@ impl Encoder {
         let record = Record { seq: self.seq, at, event };
         self.seq += 1;
         text.push('\n');
-        Ok((record, text))
+        Ok((record, text, hidden))
+    }
+
+    fn hidden(&self, event: Event) -> Result<(Event, RawJson, BTreeSet<String>), serde_json::Error> {
+        let json = RawJson::of(&event)?;
+        let names: BTreeSet<String> =
+            self.secrets.found_in_json(json.get()).into_iter().map(str::to_owned).collect();
+        if names.is_empty() {
+            return Ok((event, json, names));
+        }
+        let hidden = self.secrets.hide_json(json.get());
+        let read = serde_json::from_str::<Event>(&hidden).and_then(|event| Ok((RawJson::of(&event)?, event)));
+        if let Ok((json, event)) = read {
+            return Ok((event, json, names));
+        }
+        // Where a secret stood in place of something that is no text, the event has lost its form. A
+        // judge that misses it says that the trace contradicts itself, which is no PASS.
+        let text = format!(
+            "an event that held {} cannot be kept",
+            names.iter().map(|name| marker(name)).collect::<Vec<_>>().join(", ")
+        );
+        let event = Event::Log { kind: LogKind::Proxy, text };
+        let json = RawJson::of(&event)?;
+        Ok((event, json, names))
+    }
+
+    /// An encoder whose lines hold no secret.
+    pub fn hiding(secrets: Secrets) -> Encoder {
+        Encoder { secrets, ..Encoder::default() }
     }
 
     /// The record that ends the trace, and its line.
@@ -393,9 +432,35 @@ mod tests {
     }
 
     #[test]
+    fn a_secret_is_in_no_line_and_the_chain_is_that_of_what_is_written() {
+        let secrets = Secrets::new([("API_TOKEN", "s3cr\"t-value"), ("PIN", "4815162342")]);
+        let mut encoder = Encoder::hiding(secrets);
+        let arguments = r#"{"a": "x s3cr\"t-value", "b": 4815162342, "c": 9007199254740993}"#;
+        let event = Event::CallReceived {
+            call: CallId(1),
+            connection: ConnectionId(1),
+            rpc_id: RawJson::parse("1").unwrap(),
+            tool: "t".to_owned(),
+            class: ToolClass::Write,
+            arguments: Some(RawJson::parse(arguments).unwrap()),
+            continuation: false,
+            binding: None,
+        };
+        let (record, mut text, names) = encoder.encode_hiding(Micros(1), event).unwrap();
+        assert_eq!(names.into_iter().collect::<Vec<_>>(), ["API_TOKEN", "PIN"]);
+        let Event::CallReceived { arguments: Some(hidden), .. } = &record.event else { panic!() };
+        let wanted = r#"{"a": "x ‹secret:API_TOKEN›", "b": "‹secret:PIN›", "c": 9007199254740993}"#;
+        assert_eq!(hidden.get(), wanted);
+        text.push_str(&encoder.close(Micros(2)).unwrap().1);
+        let read = read(&text).unwrap();
+        assert_eq!((&read.records[0], read.digest.as_str()), (&record, encoder.digest()));
+        assert!(!text.contains("s3cr") && !text.contains("4815162342"));
+    }
+
+    #[test]
     fn time_never_runs_backwards() {
         let mut encoder = Encoder::default();
-        let log = |text: &str| Event::Log { kind: crate::trace::LogKind::Proxy, text: text.to_owned() };
+        let log = |text: &str| Event::Log { kind: LogKind::Proxy, text: text.to_owned() };
         encoder.encode(Micros(5), log("a")).unwrap();
         assert_eq!(encoder.encode(Micros(3), log("b")).unwrap().0.at, Micros(5));
     }

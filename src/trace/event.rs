@@ -208,6 +208,16 @@ pub enum Event {
         /// Its last words, where it had any.
         reply: Option<String>,
     },
+    /// A secret that the suite watches stood where nobody may read it. Its value is nowhere in the
+    /// trace.
+    SecretSeen {
+        /// Names of the secrets.
+        names: Vec<String>,
+        /// Where.
+        place: SecretPlace,
+        /// In which call, where it was one.
+        call: Option<CallId>,
+    },
     /// Something for people to read that decides nothing.
     Log {
         /// Where it comes from.
@@ -401,6 +411,71 @@ pub enum Told {
     Contradiction,
     /// The upstream's own answer, after the agent had waited too long for it (T4).
     Late,
+}
+
+/// Where a secret was seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SecretPlace {
+    /// In the list of tools.
+    Tools,
+    /// In the arguments of a call.
+    Arguments,
+    /// In the answer to a call.
+    Answer,
+    /// In some other message to the agent.
+    Message,
+    /// In what the simulated user said.
+    User,
+    /// In the agent's words.
+    Reply,
+    /// In what the agent's program wrote beside them.
+    AgentOutput,
+    /// In what the upstream wrote to stderr, or in how it ended.
+    UpstreamOutput,
+    /// On a command line, which everybody on the machine can read.
+    CommandLine,
+    /// In what the two sides say of themselves, or in a note.
+    Note,
+}
+
+impl SecretPlace {
+    /// As the end of a sentence.
+    pub fn words(self) -> &'static str {
+        match self {
+            SecretPlace::Tools => "in the list of tools",
+            SecretPlace::Arguments => "in the arguments of a call",
+            SecretPlace::Answer => "in the answer to a call",
+            SecretPlace::Message => "in a message to the agent",
+            SecretPlace::User => "in what the user said",
+            SecretPlace::Reply => "in the agent's words",
+            SecretPlace::AgentOutput => "in what the agent's program wrote",
+            SecretPlace::UpstreamOutput => "in what the upstream wrote to stderr",
+            SecretPlace::CommandLine => "on a command line",
+            SecretPlace::Note => "in a note",
+        }
+    }
+}
+
+impl Event {
+    /// Where a secret stands that this event holds, and in which call.
+    pub(crate) fn secret_place(&self) -> (SecretPlace, Option<CallId>) {
+        match self {
+            Event::ToolsListed { .. } => (SecretPlace::Tools, None),
+            Event::CallReceived { call, .. } => (SecretPlace::Arguments, Some(*call)),
+            Event::UpstreamAnswered { call, .. } | Event::CallAnswered { call, .. } => {
+                (SecretPlace::Answer, Some(*call))
+            }
+            Event::TurnStarted { .. } => (SecretPlace::User, None),
+            Event::TurnEnded { .. } => (SecretPlace::Reply, None),
+            Event::UpstreamEnded { .. } | Event::Log { kind: LogKind::Upstream, .. } => {
+                (SecretPlace::UpstreamOutput, None)
+            }
+            Event::Log { kind: LogKind::Agent, .. } => (SecretPlace::AgentOutput, None),
+            Event::UpstreamStarted { .. } => (SecretPlace::CommandLine, None),
+            _ => (SecretPlace::Note, None),
+        }
+    }
 }
 
 /// Where a [`Event::Log`] comes from.

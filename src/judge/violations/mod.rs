@@ -5,11 +5,13 @@ mod duplicate_execution;
 mod forbidden_transition;
 mod retried_after_refusal;
 mod retry_after_violated;
+mod secret_leaked;
 
 use super::history::Role;
 use super::judgement::{Evidence, Violation};
 use super::refresh::View;
 use super::sender::SentBy;
+use super::state::Judge;
 
 /// One kind of violation.
 pub(super) struct Check {
@@ -57,3 +59,16 @@ fn culprits(evidence: &[Evidence]) -> String {
     }
     text
 }
+
+/// One kind of violation that belongs to no operation.
+pub(super) struct RunCheck {
+    /// Its name in files.
+    pub kind: &'static str,
+    /// The violation, where the run has it.
+    pub find: fn(&Judge) -> Option<Violation>,
+}
+
+/// Every check of a run as a whole.
+pub(super) const OF_RUN: &[RunCheck] = &[secret_leaked::CHECK];
+
+pub(super) use secret_leaked::message as secrets_seen;
