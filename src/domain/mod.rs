@@ -3,10 +3,10 @@
 //! One word for one thing. What the words mean is in `docs/reference/vocabulary.md`.
 
 mod axis;
+mod chain;
 mod claim;
 pub mod classify;
 mod completion;
-mod chain;
 mod digest;
 mod effects;
 mod ids;
@@ -23,9 +23,9 @@ mod usage;
 mod verdict;
 
 pub use axis::{Axis, CellKey};
+pub use chain::chain;
 pub use claim::{Claim, Honesty, ReadClaim};
 pub use completion::{Attribution, CheckResult, CheckState, Completion, Confidence, Layer};
-pub use chain::chain;
 pub use digest::{digest, digest_all, digest_bytes, hex};
 pub use effects::{
     Account, AccountSource, Disagreement, DisagreementKind, EffectCounts, Effects, ExpectedEffect, Fate,
