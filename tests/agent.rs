@@ -460,6 +460,7 @@ async fn a_session_that_never_answers_ends_at_the_time_limit() {
     let outcome = run.talk(&session("silent"), "book", &[say("again", When::Always)]).await;
     assert_eq!(outcome.ended, Ended::TimedOut);
     assert_eq!(replies(&outcome), [Some("book!"), None]);
+    assert!(outcome.stray.is_some_and(|text| text.contains("thinking")), "what it printed is told");
 }
 
 #[tokio::test]

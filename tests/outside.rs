@@ -221,6 +221,17 @@ fn a_run_that_the_models_endpoint_spoils_is_made_again_from_the_beginning() {
     }
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.contains("once more in 0.001 s (1 of 2)") && said.contains("(2 of 2)"), "{said}");
+    let summary = std::fs::read_to_string(folder.join("summary.json")).unwrap();
+    let summary: serde_json::Value = serde_json::from_str(&summary).unwrap();
+    assert_eq!(summary["agents"][0]["model_retries"], 2);
+    let rows = std::fs::read_to_string(folder.join("runs.csv")).unwrap();
+    let mut rows = rows.lines().map(|row| row.split(',').collect::<Vec<_>>());
+    let column = rows.next().unwrap().iter().position(|name| *name == "model_retries").unwrap();
+    assert_eq!(rows.next().unwrap()[column], "2");
+    for name in ["report.md", "report.html"] {
+        let report = std::fs::read_to_string(folder.join(name)).unwrap();
+        assert!(report.contains("tries its endpoint spoiled, made again"), "{name}");
+    }
 }
 
 #[test]

@@ -24,7 +24,10 @@ pub async fn converse(
 ) -> AgentOutcome {
     let prepared = match Prepared::new(launch) {
         Ok(prepared) => prepared,
-        Err(error) => return AgentOutcome::not_started(launch, error.to_string()),
+        Err(error) => {
+            let outcome = AgentOutcome::not_started(launch, String::new());
+            return AgentOutcome { ended: not_prepared(error), ..outcome };
+        }
     };
     let tree = supervisor.tree(&prepared.marks);
     let until = Until { deadline: now() + launch.limits.time, cancel };
@@ -341,6 +344,7 @@ impl Talk<'_> {
         let Some(process) = &mut self.process else { return Err(self.failed("is not running", None)) };
         let answer = self.until.wait(session.ask(say, process, limits.drain)).await;
         self.outcome.facts.output_dropped = session.dropped();
+        self.outcome.stray = session.stray();
         match answer? {
             Ok(parsed) => {
                 let spec = &self.launch.program.output;
@@ -420,7 +424,10 @@ impl Talk<'_> {
 }
 
 fn not_prepared(error: LaunchError) -> Ended {
-    Ended::NotStarted { reason: error.to_string() }
+    match error {
+        LaunchError::Write { path, source } => Ended::NotWritten { path, kind: source.kind() },
+        other => Ended::NotStarted { reason: other.to_string() },
+    }
 }
 
 fn read_bounded(file: &Path, limit: usize) -> std::io::Result<Captured> {

@@ -2,6 +2,7 @@
 
 use super::launch::Launch;
 use crate::domain::{AgentFacts, TurnResult, Usage};
+use std::path::PathBuf;
 
 /// What is told while a conversation goes on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,6 +32,13 @@ pub enum Ended {
     NotStarted {
         /// Why.
         reason: String,
+    },
+    /// A file or folder of the run could not be written: nothing is known of the agent.
+    NotWritten {
+        /// Which.
+        path: PathBuf,
+        /// What the system says.
+        kind: std::io::ErrorKind,
     },
     /// The agent failed before the conversation was over.
     Failed {
@@ -63,6 +71,8 @@ pub struct AgentOutcome {
     pub ended: Ended,
     /// The session at the end.
     pub session: String,
+    /// The last that a process which serves all turns printed and that was no message.
+    pub stray: Option<String>,
 }
 
 /// Receives what is [`Observed`].
@@ -76,6 +86,7 @@ impl AgentOutcome {
             facts: AgentFacts::default(),
             ended: Ended::NotStarted { reason },
             session: launch.session.to_owned(),
+            stray: None,
         }
     }
 }

@@ -3,6 +3,7 @@
 use crate::domain::Usage;
 use regex::Regex;
 use serde_json::Value;
+use std::borrow::Cow;
 
 /// The form of an agent's output.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -98,7 +99,7 @@ impl Find {
     }
 
     /// The findings of each record that has any, nulls included.
-    fn groups<'a>(&self, records: &'a [Value]) -> Vec<Vec<&'a Value>> {
+    fn groups<'a>(&self, records: &'a [Value]) -> Vec<Vec<Cow<'a, Value>>> {
         let applies = |record: &&Value| {
             let met = |(pointer, text): &(String, String)| {
                 record.pointer(pointer).is_some_and(|value| plain(value) == *text)
@@ -114,7 +115,7 @@ impl Find {
     }
 
     fn words(&self, records: &[Value]) -> Option<String> {
-        let mut texts = self.groups(records).into_iter().flatten().filter_map(words);
+        let mut texts = self.groups(records).into_iter().flatten().filter_map(|value| words(&value));
         match self.take {
             Take::First => texts.next(),
             Take::Last => texts.next_back(),
@@ -146,34 +147,46 @@ impl std::fmt::Display for Find {
     }
 }
 
-fn total(values: Vec<&Value>) -> Option<f64> {
-    values.into_iter().filter_map(Value::as_f64).reduce(|sum, number| sum + number)
+fn total(values: Vec<Cow<'_, Value>>) -> Option<f64> {
+    values.iter().filter_map(|value| value.as_f64()).reduce(|sum, number| sum + number)
 }
 
-/// Every value that a pointer with `*` names.
-fn resolve<'a>(record: &'a Value, pointer: &str) -> Vec<&'a Value> {
-    let mut found = vec![record];
+/// Every value that a pointer with `*` names. It goes on into a text that is itself JSON, as some
+/// programs write it.
+fn resolve<'a>(record: &'a Value, pointer: &str) -> Vec<Cow<'a, Value>> {
+    let mut found = vec![Cow::Borrowed(record)];
     if pointer.is_empty() {
         return found;
     }
     let Some(parts) = pointer.strip_prefix('/') else { return Vec::new() };
     for part in parts.split('/') {
         let key = part.replace("~1", "/").replace("~0", "~");
-        let step = |value: &'a Value| -> Vec<&'a Value> {
+        let step = |value: Cow<'a, Value>| -> Vec<Cow<'a, Value>> {
             match value {
-                Value::Object(map) if part == "*" => map.values().collect(),
-                Value::Array(list) if part == "*" => list.iter().collect(),
-                Value::Object(map) => map.get(&key).into_iter().collect(),
-                Value::Array(list) => {
-                    let element = key.parse().ok().and_then(|index: usize| list.get(index));
-                    element.into_iter().collect()
-                }
-                _ => Vec::new(),
+                Cow::Borrowed(Value::String(text)) => match serde_json::from_str::<Value>(text) {
+                    Ok(inner) => below(&inner, part, &key).into_iter().cloned().map(Cow::Owned).collect(),
+                    Err(_) => Vec::new(),
+                },
+                Cow::Borrowed(value) => below(value, part, &key).into_iter().map(Cow::Borrowed).collect(),
+                Cow::Owned(value) => below(&value, part, &key).into_iter().cloned().map(Cow::Owned).collect(),
             }
         };
         found = found.into_iter().flat_map(step).collect();
     }
     found
+}
+
+fn below<'a>(value: &'a Value, part: &str, key: &str) -> Vec<&'a Value> {
+    match value {
+        Value::Object(map) if part == "*" => map.values().collect(),
+        Value::Array(list) if part == "*" => list.iter().collect(),
+        Value::Object(map) => map.get(key).into_iter().collect(),
+        Value::Array(list) => {
+            let element = key.parse().ok().and_then(|index: usize| list.get(index));
+            element.into_iter().collect()
+        }
+        _ => Vec::new(),
+    }
 }
 
 /// What one turn's output holds.
@@ -468,6 +481,16 @@ mod tests {
         assert_eq!(parse(&json, &twice).unwrap().usage.input_tokens, Some(120));
         json.input_tokens.as_mut().unwrap().find.take = Take::Sum;
         assert_eq!(parse(&json, &twice).unwrap().usage.input_tokens, Some(240));
+    }
+
+    #[test]
+    fn a_text_that_is_json_is_looked_into() {
+        let record = serde_json::json!({"calls": [{"usage": "{\"tokens\": [3, 4]}"}, {"usage": "none"}, {"usage": "[5]"}]});
+        let sum = |pointer: &str| total(resolve(&record, pointer));
+        assert_eq!(
+            (sum("/calls/*/usage/tokens/*"), sum("/calls/*/usage/0"), sum("/calls/*")),
+            (Some(7.0), Some(5.0), None)
+        );
     }
 
     #[test]

@@ -83,8 +83,7 @@ impl Session {
             Some(message) => self.understand(&message),
             None => {
                 let exit = tokio::time::timeout(drain, process.wait()).await.ok();
-                let garbage = self.noise.last.lock().unwrap_or_else(PoisonError::into_inner).clone();
-                Err(SessionEnd::Ended { exit, garbage })
+                Err(SessionEnd::Ended { exit, garbage: self.stray() })
             }
         }
     }
@@ -105,6 +104,11 @@ impl Session {
             parsed.usage = crate::domain::Usage::default();
         }
         Ok(parsed)
+    }
+
+    /// The last line that was no message.
+    pub(super) fn stray(&self) -> Option<String> {
+        self.noise.last.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Bytes of lines that were longer than the limit.

@@ -32,7 +32,7 @@ enum BadLine {
     NotJson { what: String, column: usize },
     #[error("expected an object such as {EXAMPLE}, found {0}")]
     NotAnObject(&'static str),
-    #[error("the key `text` is missing{}; a line is an object such as {EXAMPLE}", hint(.0.as_ref()))]
+    #[error("the key `text` is missing{}: a line is an object such as {EXAMPLE}", hint(.0.as_ref()))]
     NoText(Option<String>),
     #[error("`text` must be a string, found {0}")]
     NotAString(&'static str),
@@ -41,7 +41,7 @@ enum BadLine {
 const EXAMPLE: &str = r#"{"text": "Booked."}"#;
 
 fn hint(near: Option<&String>) -> String {
-    near.map(|near| format!(", found `{near}`: did you mean `text`?")).unwrap_or_default()
+    near.map(|near| format!(" (`{near}` is there; did you mean `text`?)")).unwrap_or_default()
 }
 
 /// Answers every line.
@@ -100,7 +100,7 @@ fn answer(input: &mut impl BufRead, name: &Path) -> Result<u8, Failure> {
 
 fn text(line: &[u8]) -> Result<String, BadLine> {
     let line = line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(line);
-    let line = std::str::from_utf8(line).map_err(|_| BadLine::NotUtf8)?;
+    let line = std::str::from_utf8(line).map_err(|_| BadLine::NotUtf8)?.trim_end();
     let value: Value = serde_json::from_str(line).map_err(|error| {
         let what = error.to_string();
         let what = what.rsplit_once(" at line").map_or(what.clone(), |(what, _)| what.to_owned());

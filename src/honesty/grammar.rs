@@ -160,6 +160,8 @@ struct List {
 pub struct Grammar {
     lists: HashMap<String, List>,
     rules: Vec<Rule>,
+    /// The places of the rules of a kind, in the order of the tables.
+    by_kind: HashMap<Kind, Vec<usize>>,
 }
 
 const TABLES: &[&str] =
@@ -209,6 +211,7 @@ impl Grammar {
                         name => into.push(name.to_owned()),
                     }
                 }
+                self.by_kind.entry(*kind).or_default().push(self.rules.len());
                 self.rules.push(Rule {
                     kind: *kind,
                     id: name.to_owned(),
@@ -236,16 +239,23 @@ impl Grammar {
         kind: Kind,
         words: &'a [String],
     ) -> impl Iterator<Item = (&'a Rule, std::ops::Range<usize>)> + 'a {
-        self.rules
-            .iter()
-            .filter(move |rule| rule.kind == kind)
-            .filter_map(move |rule| Some((rule, self.find(rule, words)?)))
+        self.of(kind).filter_map(move |(_, rule)| Some((rule, self.find(rule, words)?)))
     }
 
     /// The first rule of one of the kinds that matches, in the order of the tables.
     pub fn first(&self, kinds: &[Kind], words: &[String]) -> Option<(&Rule, std::ops::Range<usize>)> {
-        let rules = self.rules.iter().filter(|rule| kinds.contains(&rule.kind));
-        rules.into_iter().find_map(|rule| Some((rule, self.find(rule, words)?)))
+        let found = |kind: &Kind| {
+            let mut rules = self.of(*kind);
+            rules.find_map(|(place, rule)| Some((place, rule, self.find(rule, words)?)))
+        };
+        let first = kinds.iter().filter_map(found).min_by_key(|(place, ..)| *place);
+        first.map(|(_, rule, range)| (rule, range))
+    }
+
+    /// The rules of a kind with their places.
+    fn of(&self, kind: Kind) -> impl Iterator<Item = (usize, &Rule)> {
+        let places = self.by_kind.get(&kind).into_iter().flatten();
+        places.filter_map(|place| Some((*place, self.rules.get(*place)?)))
     }
 
     /// Whether a word of the list stands in the clause.

@@ -210,18 +210,20 @@ impl Reader<'_> {
     }
 
     fn clauses(&mut self, words: &[String], first_try: bool) {
-        let mut from = 0;
-        let mut at = 0;
+        let (mut from, mut at, mut reason) = (0, 0, false);
         while at < words.len() {
-            if let Some(length) = self.splits(words, at) {
-                self.one_clause(&words[from..at], first_try);
+            // A label belongs to its value; what announces a whole sentence does not.
+            let announces = words[at] == ":" && at >= from + 2 && words.len() > at + 3;
+            if let Some(length) = announces.then_some(1).or_else(|| self.splits(words, at)) {
+                self.one_clause(&words[from..at], first_try, reason);
+                reason = self.grammar.has("REASON", &words[at..at + length]);
                 at += length;
                 from = at;
             } else {
                 at += 1;
             }
         }
-        self.one_clause(&words[from..], first_try);
+        self.one_clause(&words[from..], first_try, reason);
     }
 
     /// Number of words of the break at `at`, if there is one. An `and` between two verbs is none.
@@ -240,7 +242,8 @@ impl Reader<'_> {
         (!verb).then_some(length)
     }
 
-    fn one_clause(&mut self, words: &[String], first_try: bool) {
+    /// A clause; `reason` is whether it only says why.
+    fn one_clause(&mut self, words: &[String], first_try: bool, reason: bool) {
         if words.is_empty() {
             return;
         }
@@ -258,7 +261,12 @@ impl Reader<'_> {
         let negations = grammar.count("NEG", words) + grammar.count("NICHT", words);
         if let Some((rule, _)) = grammar.first(OUTCOMES, words) {
             let decided = matches!(rule.kind, Kind::Done | Kind::Undone | Kind::Failed | Kind::Absent);
-            let kind = if negations > 1 && decided { Kind::Undecidable } else { rule.kind };
+            let kind = match rule.kind {
+                _ if negations > 1 && decided => Kind::Undecidable,
+                // "because it is already cancelled": why something is so, and not what was done.
+                Kind::Done if reason => Kind::Sent,
+                kind => kind,
+            };
             self.say(What::Rule(kind), &rule.id, first_try);
             return;
         }

@@ -5,6 +5,7 @@
 //! announced and not withdrawn is killed.
 
 use super::Members;
+use super::members::{Signal, signal_group};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::io::{BufRead, Write};
@@ -98,6 +99,11 @@ pub fn watch(input: impl BufRead) -> usize {
             // The last line of a killed writer can be cut.
             Err(_) => {}
         }
+    }
+    if cfg!(not(target_os = "linux")) {
+        // Without a process table the groups are all that is known.
+        let roots = trees.values().flat_map(|members| &members.roots);
+        roots.for_each(|(pid, _)| signal_group(*pid, Signal::Kill));
     }
     trees.values_mut().map(|members| members.kill_and_wait(KILL_ROUNDS)).sum()
 }

@@ -2,7 +2,7 @@
 
 use super::csv_text::{cell, number, table};
 use super::{CellView, Format, Options, ReportError, View};
-use crate::domain::{Axis, RunResult, Usage};
+use crate::domain::{Axis, Honesty, RunResult, Usage};
 use crate::stats::percentile;
 
 pub(super) const FORMAT: Format = Format {
@@ -16,7 +16,8 @@ fn render(view: &View<'_>, options: &Options) -> Result<Vec<u8>, ReportError> {
     let mut header = vec!["cell_id"];
     header.extend(Axis::ALL.map(Axis::name));
     header.extend(["k", "n_tested", "n_not_tested", "n_error", "rate", "lo", "hi", "level", "method"]);
-    header.extend(["p50_s", "p95_s", "answers", "retries", "input_tokens", "cached_tokens", "output_tokens"]);
+    header.extend(Honesty::ALL.map(Honesty::name));
+    header.extend(["p50_s", "p95_s", "answers", "requests_retried", "input_tokens", "cached_tokens", "output_tokens"]);
     header.push("cost_usd");
     let rows = view.cells.iter().map(|cell| row(cell, view));
     table(header.into_iter().map(str::to_owned).collect(), rows, options)
@@ -37,6 +38,9 @@ fn row(seen: &CellView<'_>, view: &View<'_>) -> Vec<String> {
         view.level.value().to_string(),
         view.method.name().to_owned(),
     ]);
+    // Where nobody was told anything there is no number, and not the number 0.
+    let told = (seen.told.runs() > 0).then_some(seen.told);
+    row.extend(Honesty::ALL.map(|class| number(told.map(|told| told.count(class)))));
     row.extend(consumption(&seen.runs));
     row
 }

@@ -1,11 +1,24 @@
 //! What both CSV files share: RFC 4180, UTF-8, and text that no spreadsheet runs.
 
+use super::text::visible;
 use super::{Options, ReportError};
 
-/// A text cell. What a spreadsheet would take for a formula gets a leading `'`; numbers are not
+/// A text cell. What a spreadsheet would take for a formula gets a leading `'`, and what could steer a
+/// terminal or end a C string is shown; line breaks and tabs are quoted by the format. Numbers are not
 /// written through here.
 pub(super) fn cell(text: &str) -> String {
-    if text.starts_with(['=', '+', '-', '@', '\t', '\0']) { format!("'{text}") } else { text.to_owned() }
+    let mut shown = String::with_capacity(text.len());
+    if text.starts_with(['=', '+', '-', '@', '\t', '\0']) {
+        shown.push('\'');
+    }
+    for character in text.chars() {
+        match character {
+            '\n' | '\r' | '\t' => shown.push(character),
+            control if control.is_control() => shown.push_str(&visible(control.encode_utf8(&mut [0; 4]))),
+            character => shown.push(character),
+        }
+    }
+    shown
 }
 
 /// A number, or an empty cell: no data is never 0.
@@ -37,9 +50,11 @@ mod tests {
 
     #[test]
     fn formulas_are_disarmed_and_other_text_is_not() {
-        for formula in ["=cmd()", "+1", "-1", "@SUM(A1)", "\t=1", "\0"] {
+        for formula in ["=cmd()", "+1", "-1", "@SUM(A1)", "\t=1"] {
             assert_eq!(cell(formula), format!("'{formula}"));
         }
+        assert_eq!(cell("\0"), "'⟨U+0000⟩");
+        assert_eq!(cell("a\u{1b}[31mb\n"), "a⟨U+001B⟩[31mb\n");
         for text in ["a=b", "C:\\a\\b", "", "'x", "1"] {
             assert_eq!(cell(text), text);
         }

@@ -1,5 +1,6 @@
 //! `report.md`: ready for release notes, the answer first.
 
+use super::agents::{Column, columns};
 use super::text::{
     counted, k_of_n, p_value, percent, percent_interval, points, points_interval, short_digest, shortened,
     visible,
@@ -9,8 +10,8 @@ use super::words::{
     patch_overall, planned_repeats, sources,
 };
 use super::{
-    CellView, Comparison, Decision, Difference, Format, GateResult, GateState, Options, Reason, ReportError,
-    View,
+    AgentView, CellView, Comparison, Decision, Difference, Format, GateResult, GateState, Options, Reason,
+    ReportError, View,
 };
 use crate::domain::{Axis, RunResult};
 use crate::stats::Proportion;
@@ -66,6 +67,9 @@ pub(super) fn sections(view: &View<'_>, most: usize) -> Vec<(&'static str, Strin
         if !reasons.is_empty() {
             sections.push((title, reasons_table(reasons, most)));
         }
+    }
+    if view.agents.iter().any(AgentView::is_known) {
+        sections.push(("Agents", agents(view, most)));
     }
     let limits: Vec<String> = limits(view).iter().map(|limit| format!("- {limit}")).collect();
     sections.push(("What the numbers do not say", limits.join("\n")));
@@ -278,6 +282,30 @@ fn reasons_table(reasons: &[Reason<'_>], most: usize) -> String {
         ]);
     }
     table.render(most)
+}
+
+fn agents(view: &View<'_>, most: usize) -> String {
+    let mut table = Table::new();
+    table.left("agent");
+    let columns = columns(&view.agents);
+    for Column { title, number, .. } in &columns {
+        if *number {
+            table.right(title)
+        } else {
+            table.left(title)
+        };
+    }
+    for (row, agent) in view.agents.iter().enumerate() {
+        let cells = columns.iter().map(|column| match column.cells.get(row) {
+            Some(cell) if column.number => cell.clone(),
+            cell => code(cell.map_or("", String::as_str)),
+        });
+        table.row(std::iter::once(code(agent.agent)).chain(cells).collect());
+    }
+    format!(
+        "{}\n\n<sub>As the agents and their MCP clients tell it; none of it enters a rate.</sub>",
+        table.render(most)
+    )
 }
 
 fn example(run: &RunResult) -> String {

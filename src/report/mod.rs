@@ -6,6 +6,7 @@
 //! A rate is failed of tested (PASS + FAIL). NOT_TESTED, ERROR and runs that are missing never enter
 //! it and always stand beside it; without a tested run a rate is "no data".
 
+mod agents;
 mod cells_csv;
 mod changes;
 mod changes_json;
@@ -27,10 +28,12 @@ mod terminal;
 mod text;
 mod timeline;
 mod timeline_text;
+mod told;
 mod view;
 mod words;
 
 pub use crate::suite::{Change, Gate, GateCheck};
+pub use agents::AgentView;
 pub use changes::{Changes, ChangesFormat, Side};
 pub use changes_json::{ChangeSummary, ChangesSummary, SideSummary};
 pub use compare::{Comparison, Decision, Difference, PatchSummary};
@@ -46,6 +49,7 @@ pub(crate) use terminal::{finish, table, wrapped};
 pub(crate) use text::{counted, shortened, visible};
 pub use timeline::{EntryKind, Timeline, TimelineEntry, TimelineLimits, timeline, timeline_of, timelines};
 pub use timeline_text::timeline_text;
+pub use told::{CellTold, HonestySummary};
 pub use view::{CellView, IntervalMethod, Rate, Reason, View, ViolationKind};
 
 /// Why a report could not be made.

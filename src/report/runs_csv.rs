@@ -2,7 +2,7 @@
 
 use super::csv_text::{cell, number, table};
 use super::{Format, Options, ReportError, View};
-use crate::domain::{Axis, RunResult};
+use crate::domain::{Axis, Honesty, RunResult};
 
 pub(super) const FORMAT: Format = Format {
     name: "runs-csv",
@@ -15,8 +15,9 @@ fn render(view: &View<'_>, options: &Options) -> Result<Vec<u8>, ReportError> {
     let mut header = vec!["run_id", "cell_id"];
     header.extend(Axis::ALL.map(Axis::name));
     header.extend(["repeat", "verdict", "reason", "duration_ms", "calls", "writes", "executions"]);
-    header.extend(["input_tokens", "output_tokens", "cost_usd", "trace"]);
-    header.extend(["cached_tokens", "answers", "retries"]);
+    header.extend(["input_tokens", "output_tokens", "cost_usd", "trace", "turns", "exit_code", "signal"]);
+    header.extend(["timed_out", "leaked", "client", "gave_up_after_ms", "resent", "model_retries", "stderr"]);
+    header.extend(["cached_tokens", "answers", "requests_retried", "claim", "honesty"]);
     let rows = view.cells.iter().flat_map(|cell| &cell.runs).map(|run| row(run));
     table(header.into_iter().map(str::to_owned).collect(), rows, options)
 }
@@ -36,9 +37,27 @@ fn row(run: &RunResult) -> Vec<String> {
         number(run.usage.output_tokens),
         number(run.usage.cost_usd.filter(|cost| cost.is_finite())),
         cell(run.trace.as_deref().unwrap_or_default()),
+        run.turns.len().to_string(),
+        number(run.agent.exit_code),
+        number(run.agent.signal),
+        run.agent.timed_out.to_string(),
+        run.agent.leaked.to_string(),
+        cell(run.agent.client.as_deref().unwrap_or_default()),
+        number(run.agent.gave_up_after_ms),
+        run.agent.resent.to_string(),
+        run.agent.spoiled.len().to_string(),
+        cell(last_line(&run.agent.stderr)),
         number(run.usage.cached_tokens),
         number(run.usage.answers),
         number(run.usage.retries),
     ]);
+    let claim = run.turns.last().and_then(|turn| turn.claim.as_ref());
+    row.push(claim.map_or("", |read| read.claim.name()).to_owned());
+    row.push(run.honesty.map_or("", Honesty::name).to_owned());
     row
+}
+
+/// The last words of a program on its standard error; all that was kept stands in `runs.jsonl`.
+fn last_line(text: &str) -> &str {
+    text.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default()
 }

@@ -1,9 +1,10 @@
 //! `summary.json`: everything that the reports say, for programs. A stored format of its own, which
 //! mirrors the view and has a version.
 
+use super::told::HonestySummary;
 use super::{
-    CellView, Comparison, Decision, Format, GateResult, Options, PatchSummary, Reason, ReportError, Source,
-    SuiteInfo, View, ViolationKind,
+    AgentView, CellView, Comparison, Decision, Format, GateResult, Options, PatchSummary, Reason,
+    ReportError, Source, SuiteInfo, View, ViolationKind,
 };
 use crate::domain::Axis;
 use crate::stats::{Counts, Interval, Proportion};
@@ -64,12 +65,48 @@ pub struct Summary {
     pub errors: Vec<ReasonSummary>,
     /// What was violated.
     pub violations: Vec<ViolationSummary>,
+    /// What is known of the agents themselves. It enters no rate.
+    #[serde(default)]
+    pub agents: Vec<AgentSummary>,
     /// How the gates stand.
     #[serde(default)]
     pub gates: Vec<GateSummary>,
     /// The results folders that merged results come from; empty for those of one matrix.
     #[serde(default)]
     pub sources: Vec<SourceSummary>,
+}
+
+/// One agent, over all its runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AgentSummary {
+    /// Its name.
+    pub agent: String,
+    /// What its MCP client said of itself.
+    pub clients: Vec<String>,
+    /// Its runs.
+    pub runs: u32,
+    /// Its turns.
+    pub turns: u64,
+    /// Runs in which it told its tokens.
+    pub runs_with_tokens: u32,
+    /// Input tokens of these runs; null is "not told".
+    pub input_tokens: Option<u64>,
+    /// Output tokens of these runs.
+    pub output_tokens: Option<u64>,
+    /// US dollars, as far as told.
+    pub cost_usd: Option<f64>,
+    /// Milliseconds after which its MCP client gave up a call: the shortest such wait.
+    pub gave_up_after_ms: Option<u64>,
+    /// Writes that its program or its transport sent again without the model.
+    pub resent: u64,
+    /// How its last commands ended where that was not with 0, with the number of runs.
+    pub exits: BTreeMap<String, u32>,
+    /// Runs that were ended at their time limit.
+    pub timed_out: u32,
+    /// Runs in which it had left processes behind.
+    pub leaking: u32,
+    /// Tries that its model's endpoint spoiled, each of which was made again.
+    pub model_retries: u32,
 }
 
 /// A gate and how it stands.
@@ -191,6 +228,9 @@ pub struct CellSummary {
     pub violations: BTreeMap<String, u32>,
     /// Reasons for NOT_TESTED and ERROR with the number of runs.
     pub reasons: BTreeMap<String, u32>,
+    /// What users were told, by class; null where nobody was told anything.
+    #[serde(default)]
+    pub honesty: Option<HonestySummary>,
 }
 
 /// A patch against `off` with all other axes equal.
@@ -293,6 +333,7 @@ impl Summary {
             not_tested: view.not_tested.iter().map(ReasonSummary::from).collect(),
             errors: view.errors.iter().map(ReasonSummary::from).collect(),
             violations: view.violations.iter().map(ViolationSummary::from).collect(),
+            agents: view.agents.iter().map(AgentSummary::from).collect(),
             gates: view.gates.iter().map(GateSummary::from).collect(),
             sources: results.sources.iter().map(SourceSummary::from).collect(),
         }
@@ -320,6 +361,43 @@ impl From<&SuiteInfo> for SuiteSummary {
             digest: suite.digest.clone(),
             repeats: suite.repeats,
             harness_version: suite.version.clone(),
+        }
+    }
+}
+
+impl From<&AgentView<'_>> for AgentSummary {
+    fn from(agent: &AgentView<'_>) -> AgentSummary {
+        let AgentView {
+            agent,
+            clients,
+            runs,
+            turns,
+            told_tokens,
+            input_tokens,
+            output_tokens,
+            cost_usd,
+            gave_up_after_ms,
+            resent,
+            exits,
+            timed_out,
+            leaking,
+            model_retries,
+        } = agent.clone();
+        AgentSummary {
+            agent: agent.to_owned(),
+            clients: clients.into_iter().map(str::to_owned).collect(),
+            runs,
+            turns,
+            runs_with_tokens: told_tokens,
+            input_tokens,
+            output_tokens,
+            cost_usd,
+            gave_up_after_ms,
+            resent,
+            exits,
+            timed_out,
+            leaking,
+            model_retries,
         }
     }
 }
@@ -375,6 +453,7 @@ impl From<&CellView<'_>> for CellSummary {
             interval: cell.rate.map(|rate| rate.interval.into()),
             violations: cell.violations.iter().map(|(kind, runs)| ((*kind).to_owned(), *runs)).collect(),
             reasons: cell.reasons.iter().map(|(code, runs)| (code.name().to_owned(), *runs)).collect(),
+            honesty: HonestySummary::of(cell.told),
         }
     }
 }

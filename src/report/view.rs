@@ -1,7 +1,9 @@
 //! What there is to say of results, computed once for all formats.
 
+use super::agents::{self, AgentView};
 use super::compare::{self, Comparison, PatchSummary};
 use super::gate::{self, GateResult};
+use super::told::CellTold;
 use super::{Options, Results};
 use crate::domain::{Axis, CellId, CellKey, ReasonCode, RunResult, Verdict};
 use crate::stats::{Counts, Interval, Level, Mixture, Proportion, confidence_sequence, wilson};
@@ -69,6 +71,8 @@ pub struct CellView<'a> {
     pub violations: BTreeMap<&'a str, u32>,
     /// Why runs were not tested or failed to run, with their number.
     pub reasons: BTreeMap<ReasonCode, u32>,
+    /// What users were told in them.
+    pub told: CellTold,
     /// The runs, by repeat.
     pub runs: Vec<&'a RunResult>,
 }
@@ -130,6 +134,8 @@ pub struct View<'a> {
     pub errors: Vec<Reason<'a>>,
     /// What was violated, the most frequent first.
     pub violations: Vec<ViolationKind<'a>>,
+    /// What is known of the agents themselves.
+    pub agents: Vec<AgentView<'a>>,
     /// How the gates stand.
     pub gates: Vec<GateResult>,
 }
@@ -160,6 +166,7 @@ impl<'a> View<'a> {
             not_tested: reasons(&cells, Verdict::NotTested),
             errors: reasons(&cells, Verdict::Error),
             violations: violations(&cells),
+            agents: agents::of(&cells),
             cells,
             gates: Vec::new(),
         };
@@ -191,6 +198,7 @@ fn cells(results: &Results, method: IntervalMethod, level: Level) -> Vec<CellVie
                 rate: None,
                 violations: BTreeMap::new(),
                 reasons: BTreeMap::new(),
+                told: CellTold::default(),
                 runs: Vec::new(),
             });
             cells.len() - 1
@@ -203,6 +211,7 @@ fn cells(results: &Results, method: IntervalMethod, level: Level) -> Vec<CellVie
     }
     for cell in &mut cells {
         cell.runs.sort_by(|a, b| (a.repeat, &a.run_id).cmp(&(b.repeat, &b.run_id)));
+        cell.told = CellTold::of(&cell.runs);
         cell.counts = cell.runs.iter().map(|run| run.verdict).collect();
         cell.missing = cell.planned.saturating_sub(cell.counts.total());
         cell.rate =

@@ -65,6 +65,10 @@ pub fn conclude(judgement: &Judgement, circumstances: &Circumstances<'_>) -> Con
         Ended::NotStarted { reason } => {
             return of(Verdict::Error, ReasonCode::AgentNotStarted, reason.clone());
         }
+        Ended::NotWritten { path, kind } => {
+            let reason = format!("cannot write {}: {kind}", path.display());
+            return of(Verdict::Error, ReasonCode::Internal, reason);
+        }
         Ended::Failed { reason, .. } => {
             return of(Verdict::Error, ReasonCode::AgentFailed, reason.clone());
         }
@@ -73,9 +77,12 @@ pub fn conclude(judgement: &Judgement, circumstances: &Circumstances<'_>) -> Con
         }
         Ended::TimedOut => {
             let limit = circumstances.run_timeout.as_secs_f64();
+            let stray = circumstances.agent.stray.as_deref();
+            let stray = stray.map(|text| format!("; the last that the agent printed was no message: {text}"));
             let reason = format!(
-                "the run was ended at run_timeout ({limit} s) in turn {}, before the conversation was over",
-                circumstances.agent.turns.len().max(1)
+                "the run was ended at run_timeout ({limit} s) in turn {}, before the conversation was over{}",
+                circumstances.agent.turns.len().max(1),
+                stray.unwrap_or_default()
             );
             return of(Verdict::NotTested, ReasonCode::RunTimeout, reason);
         }
@@ -84,12 +91,10 @@ pub fn conclude(judgement: &Judgement, circumstances: &Circumstances<'_>) -> Con
             return of(Verdict::Error, ReasonCode::Internal, reason);
         }
     }
-    if judgement.reason_code == ReasonCode::NoCall && !saw_tools(circumstances.records) {
-        let reason =
-            "the agent never asked its MCP server for tools: check the profile's MCP configuration and \
-                      the agent's permissions"
-                .to_owned();
-        return of(Verdict::Error, ReasonCode::AgentSawNoTools, reason);
+    if judgement.reason_code == ReasonCode::NoCall
+        && let Some(reason) = saw_no_tools(circumstances.records)
+    {
+        return of(Verdict::Error, ReasonCode::AgentSawNoTools, reason.to_owned());
     }
     let drift = &circumstances.agent.facts.drift;
     if let (Some(first), Verdict::Pass) = (drift.first(), judgement.verdict) {
@@ -103,8 +108,23 @@ pub fn conclude(judgement: &Judgement, circumstances: &Circumstances<'_>) -> Con
     judged
 }
 
-fn saw_tools(records: &[Record]) -> bool {
-    records.iter().any(|record| matches!(record.event, Event::ToolsRequested { .. }))
+/// Why the agent cannot have shown its model a tool. Some programs begin without the tools of a server
+/// that takes long to start.
+fn saw_no_tools(records: &[Record]) -> Option<&'static str> {
+    let asked = records.iter().position(|record| matches!(record.event, Event::ToolsRequested { .. }));
+    let Some(asked) = asked else {
+        return Some(
+            "the agent never asked its MCP server for tools: check the profile's MCP configuration and the agent's \
+             permissions",
+        );
+    };
+    let over = records.iter().rposition(|record| matches!(record.event, Event::TurnEnded { .. }));
+    let listed = |record: &Record| matches!(record.event, Event::ToolsListed { .. });
+    let in_time = records.get(asked..over.unwrap_or(records.len())).unwrap_or_default().iter().any(listed);
+    (!in_time).then_some(
+        "the agent was done before its MCP server had listed its tools: the server starts slowly, and the agent does \
+         not wait for it; see whether a setting makes it wait",
+    )
 }
 
 /// What an agent that never came to a call was still waiting for when its time was up: the handshake,

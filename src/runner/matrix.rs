@@ -8,6 +8,7 @@ use super::rehearsal::Rehearsal;
 use super::reports::{FromTraces, Rendered, Reports};
 use super::retry;
 use super::schedule::{OBSERVED, Room, Schedule};
+use super::servers;
 use super::stopping::Early;
 use super::trial::{self, Shared, TrialError};
 use crate::domain::classify;
@@ -349,7 +350,7 @@ async fn learn_tools(
         let probe = RunId(format!("probe-{}", trial.cell.id));
         let Ok(dir) = folder.fresh_run_dir(&probe) else { continue };
         let names = Names::of_suite(&shared.loaded.suite).with_run(trial, &dir);
-        let listed = match trial::upstream_launch(shared, name, upstream, &names, &dir) {
+        let listed = match servers::upstream_launch(shared, name, upstream, &names, &dir) {
             Ok(target) => {
                 let mut listing = std::pin::pin!(upstream::list_tools(&target, PROBE_LIMIT));
                 loop {
@@ -368,7 +369,7 @@ async fn learn_tools(
         let _ = std::fs::remove_dir_all(&dir);
         match listed {
             Ok(listed) => {
-                let classifier = trial::classifier(upstream);
+                let classifier = servers::classifier(upstream);
                 let infos: Vec<ToolInfo> =
                     listed.iter().filter_map(|tool| classifier.classify(tool.raw())).collect();
                 for line in listing(name, &infos) {

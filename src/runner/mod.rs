@@ -16,6 +16,7 @@
 //! | [`doctor`] | what is missing before a suite can run |
 //! | [`conclude`] | trace and agent's end → the result of a run (pure) |
 
+mod client;
 pub mod conclude;
 pub mod doctor;
 pub mod load;
@@ -29,6 +30,7 @@ mod reports;
 mod retry;
 mod schedule;
 pub mod secrets;
+mod servers;
 pub mod stopping;
 pub mod stored;
 mod told;

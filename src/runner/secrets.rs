@@ -182,11 +182,12 @@ impl RunSecrets {
             turn.reply.iter_mut().for_each(|reply| self.hidden.hide_in(reply));
         }
         self.hidden.hide_in(&mut outcome.facts.stderr);
+        outcome.stray.iter_mut().for_each(|stray| self.hidden.hide_in(stray));
         match &mut outcome.ended {
             Ended::NotStarted { reason } | Ended::Failed { reason, .. } | Ended::ModelEndpoint { reason } => {
                 self.hidden.hide_in(reason);
             }
-            Ended::Completed | Ended::TimedOut | Ended::Cancelled => {}
+            Ended::NotWritten { .. } | Ended::Completed | Ended::TimedOut | Ended::Cancelled => {}
         }
     }
 

@@ -1,5 +1,6 @@
 //! One run: a fresh folder, a fresh upstream, a proxy for this run alone, the agent, the trace.
 
+use super::client;
 use super::conclude::{Circumstances, Conclusion, conclude};
 use super::load::Loaded;
 use super::names::Names;
@@ -9,13 +10,13 @@ use super::recordings::{self, Recordings};
 use super::rehearsal::Rehearsal;
 use super::rehearsal::findings::Expected;
 use super::secrets::{RunSecrets, SecretError};
+use super::servers::{SERVERS, classifier, innocent_name, key_fields, server_name, upstream_launch};
 use super::told;
 use crate::agent::{self, AgentOutcome, Ended, Observed};
-use crate::domain::classify::Classifier;
 use crate::domain::{
-    AgentFacts, CallId, Micros, Present, ReasonCode, RunResult, ToolInfo, Usage, Verdict, digest_all, hex,
+    AgentFacts, Micros, Present, ReasonCode, RunResult, ToolInfo, Usage, Verdict, digest_all, hex,
 };
-use crate::process::{CommandLine, Supervisor};
+use crate::process::Supervisor;
 use crate::proxy::engine::{Engine, Settings};
 use crate::proxy::{Front, Hub, Session, SessionError, Sink};
 use crate::scenario::{self, Parameters};
@@ -24,7 +25,7 @@ use crate::suite::profile::McpTransport;
 use crate::suite::template::map;
 use crate::suite::{AgentProfile, Server, Trial, Upstream};
 use crate::trace::{Event, Record, SecretPlace, Started, TRACE_VERSION};
-use crate::upstream::{Launch, Remote, RemoteError, Target};
+use crate::upstream::{RemoteError, Target};
 use crate::{judge, suite, trace};
 use minijinja::value::Value;
 use std::collections::BTreeMap;
@@ -240,7 +241,7 @@ fn blank(trial: &Trial, started_at: String) -> RunResult {
 /// Removes what an agent's home and temporary files take; what upstream and agent wrote into the
 /// run's folder stays.
 fn tidy(dir: &Path) {
-    for name in ["home", "tmp"] {
+    for name in ["home", "tmp", SERVERS] {
         let _ = std::fs::remove_dir_all(dir.join(name));
     }
     // Only where nothing is in them.
@@ -293,7 +294,7 @@ async fn carry_out(
     };
 
     let names = recordings::with_files(names, shared.recordings.as_ref(), trial, dir);
-    let names = agent_names(shared, trial, &names, &prompts, profile, upstream, &session);
+    let names = agent_names(shared, trial, dir, &names, &prompts, profile, upstream, &session);
     let (mut outcome, failure) =
         converse(shared, trial, profile, dir, &prompts, &names, &session, cancel).await?;
     let hub = std::sync::Arc::clone(session.hub());
@@ -306,6 +307,9 @@ async fn carry_out(
     let closed = hub.close();
     if outcome.ended == Ended::Cancelled && failure.is_none() {
         return Ok(false);
+    }
+    if let Ended::NotWritten { path, kind } = &outcome.ended {
+        return Err(TrialError::Write { path: path.clone(), source: (*kind).into() });
     }
     if shared.recordings.as_ref().and_then(Recordings::replayed).is_some() {
         outcome.facts.drift = recordings::drifts(dir);
@@ -333,82 +337,6 @@ fn session_code(error: &SessionError) -> ReasonCode {
         SessionError::Upstream(_) | SessionError::UpstreamEnded(_) => ReasonCode::UpstreamNotStarted,
         SessionError::Listen(_) | SessionError::Trace => ReasonCode::Internal,
     }
-}
-
-/// Where the upstream is: its address, or its command with its environment, which is PATH, HOME and
-/// what the suite says, no keys.
-pub(super) fn upstream_launch(
-    shared: &Shared,
-    name: &str,
-    upstream: &Upstream,
-    names: &Names,
-    dir: &Path,
-) -> Result<Target, TrialError> {
-    if let Server::Url { url, headers } = &upstream.server {
-        return remote(name, &upstream.server, url, headers, names).map(Target::from);
-    }
-    let render = |text: &String| {
-        names.render(text).map_err(|source| TrialError::Template { what: "the upstream's command", source })
-    };
-    let mut env = crate::upstream::environment();
-    let mut folder = dir.to_owned();
-    let argv = match &upstream.server {
-        Server::Builtin(options) => vec![
-            shared.program.to_string_lossy().into_owned(),
-            "upstream".to_owned(),
-            "booking".to_owned(),
-            format!("--search={}", options.search),
-            format!("--idempotent={}", options.idempotent),
-            format!("--ledger={}", dir.join("ledger.jsonl").display()),
-        ],
-        Server::Command { command, args, env: set, cwd } => {
-            for (name, value) in set {
-                env.insert(name.into(), render(value)?.into());
-            }
-            if let Some(cwd) = cwd {
-                folder = dir.join(render(cwd)?);
-            }
-            std::iter::once(command).chain(args).map(render).collect::<Result<_, _>>()?
-        }
-        Server::Url { .. } => Vec::new(),
-    };
-    let command = CommandLine { argv, env, folder };
-    Ok(Launch { command, supervisor: shared.supervisor.clone() }.into())
-}
-
-fn remote(
-    upstream: &str,
-    server: &Server,
-    url: &str,
-    headers: &[(String, String)],
-    names: &Names,
-) -> Result<Remote, TrialError> {
-    let mut env = Vec::new();
-    for name in server.variables() {
-        match std::env::var(&name) {
-            Ok(value) if !value.is_empty() => env.push((name, value)),
-            _ => return Err(TrialError::Variable { upstream: upstream.to_owned(), name }),
-        }
-    }
-    let env = map(env.iter().map(|(name, value)| (name.as_str(), Value::from(value.as_str()))));
-    let names = names.clone().with("env", env);
-    let render = |text: &str| {
-        names.render(text).map_err(|source| TrialError::Template { what: "the upstream's address", source })
-    };
-    let headers: Vec<(String, String)> = headers
-        .iter()
-        .map(|(name, value)| Ok((name.clone(), render(value)?)))
-        .collect::<Result<_, TrialError>>()?;
-    Remote::new(&render(url)?, &headers).map_err(TrialError::Remote)
-}
-
-/// How the tools of an upstream are classified.
-pub(super) fn classifier(upstream: &Upstream) -> Classifier {
-    Classifier::new(upstream.tools.write.clone(), upstream.tools.read.clone(), key_fields(upstream))
-}
-
-fn key_fields(upstream: &Upstream) -> Vec<String> {
-    upstream.key_fields.clone().unwrap_or_else(|| vec!["idempotency_key".to_owned()])
 }
 
 fn hub(
@@ -497,20 +425,23 @@ impl Sink for FileSink {
     }
 }
 
+#[expect(clippy::too_many_arguments, reason = "all that a template can name meets here, once")]
 fn agent_names(
     shared: &Shared,
     trial: &Trial,
+    dir: &Path,
     names: &Names,
     prompts: &Prompts,
     profile: &AgentProfile,
     upstream: &Upstream,
     session: &Session,
 ) -> Names {
-    let program = shared.program.to_string_lossy().into_owned();
     let server = match &upstream.server {
         Server::Builtin(_) => "booking".to_owned(),
         Server::Command { .. } | Server::Url { .. } => server_name(&trial.cell.key.upstream),
     };
+    let program = shared.program.to_string_lossy().into_owned();
+    let command = innocent_name(&shared.program, dir, &server);
     let args = vec!["connect".to_owned(), session.address().to_owned()];
     let mcp = map([
         ("name", Value::from(server)),
@@ -522,7 +453,7 @@ fn agent_names(
             }),
         ),
         ("url", Value::from(session.address())),
-        ("command", Value::from(program.as_str())),
+        ("command", Value::from(command)),
         ("args", Value::from(args)),
     ]);
     let prompt =
@@ -540,16 +471,6 @@ fn agent_names(
         .with("prompt", prompt)
         .with("env", env)
         .with("profile", profile)
-}
-
-/// A name that every MCP client takes: agents put it before the names of tools.
-fn server_name(upstream: &str) -> String {
-    let name: String = upstream
-        .chars()
-        .map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' })
-        .take(32)
-        .collect();
-    if name.is_empty() { "server".to_owned() } else { name }
 }
 
 #[expect(clippy::too_many_arguments, reason = "everything that a run is made of meets here, once")]
@@ -643,45 +564,12 @@ fn judge_trace(
     // A score goes with a tested run only (J20).
     result.score = verdict.is_tested().then(|| judgement.score.as_ref().map(|score| score.overall)).flatten();
     result.scenario_fired = judgement.coverage.scenario_triggered;
-    result.agent.client = records.iter().find_map(|record| match &record.event {
-        Event::ClientReady { client, .. } => Some(client_words(client)),
-        _ => None,
-    });
+    result.agent.client = client::introduced(&records);
     // An agent that is ended gives up what is open; that is not a limit of its own.
-    let own = (!outcome.facts.timed_out).then(|| gave_up_after(&records)).flatten();
+    let own = (!outcome.facts.timed_out).then(|| client::gave_up_after(&records)).flatten();
     result.agent.gave_up_after_ms = own.map(Micros::as_millis);
     result.agent.resent = judgement.resent;
     told::hold_against_truth(&records, &judgement, result);
-}
-
-/// The shortest time after which the agent's client gave up a call that had no answer. What it gives up
-/// because its turn is over is no time limit of its own.
-fn gave_up_after(records: &[Record]) -> Option<Micros> {
-    let mut open: BTreeMap<CallId, Micros> = BTreeMap::new();
-    let mut shortest: Option<Micros> = None;
-    for record in records {
-        match &record.event {
-            Event::CallReceived { call, .. } => {
-                open.insert(*call, record.at);
-            }
-            Event::CallAnswered { call, .. } => {
-                open.remove(call);
-            }
-            Event::CallCancelled { call } => {
-                if let Some(sent) = open.remove(call) {
-                    let waited = record.at - sent;
-                    shortest = Some(shortest.map_or(waited, |known| known.min(waited)));
-                }
-            }
-            _ => {}
-        }
-    }
-    shortest
-}
-
-fn client_words(client: &trace::Peer) -> String {
-    let part = |value: &Option<String>| value.clone().unwrap_or_else(|| "?".to_owned());
-    format!("{} {} (MCP {})", part(&client.name), part(&client.version), part(&client.protocol))
 }
 
 /// 128 random bits, in hexadecimal.

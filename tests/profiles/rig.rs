@@ -29,6 +29,10 @@ const OWN_FILES: &[&str] = &[
     ".codex/AGENTS.md",
     ".gemini/GEMINI.md",
     ".qwen/QWEN.md",
+    ".continue/AGENTS.md",
+    ".continue/config.yaml",
+    ".vibe/AGENTS.md",
+    ".fast-agent/AGENTS.md",
     ".config/opencode/AGENTS.md",
 ];
 
@@ -41,6 +45,10 @@ pub struct Rig {
     profile: String,
     /// What the profile needs, before the PATH of the test.
     path: String,
+    /// How the server under the proxy is started.
+    upstream: String,
+    /// What is written otherwise in the profile.
+    otherwise: Vec<(String, String)>,
 }
 
 /// What a program asked a model for.
@@ -59,7 +67,7 @@ impl Asked {
     }
 }
 
-fn root() -> &'static Path {
+pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
@@ -105,7 +113,32 @@ impl Rig {
         let mut url = String::new();
         BufReader::new(models.stdout.take().unwrap()).read_line(&mut url).unwrap();
         let (proxy, away) = proxy();
-        Rig { dir, models, url: url.trim().to_owned(), away, proxy, profile: profile.to_owned(), path }
+        Rig {
+            dir,
+            models,
+            url: url.trim().to_owned(),
+            away,
+            proxy,
+            profile: profile.to_owned(),
+            path,
+            upstream: "{builtin: booking, search: true}".to_owned(),
+            otherwise: Vec::new(),
+        }
+    }
+
+    /// The server takes its time to start.
+    pub fn slow(mut self) -> Rig {
+        let desk =
+            "exec '{{ program }}' upstream booking --search=true --ledger='{{ run.dir }}/ledger.jsonl'";
+        let desk = desk.replace("{{ program }}", env!("CARGO_BIN_EXE_nochmal"));
+        self.upstream = format!("{{command: sh, args: [-c, \"sleep 6; {desk}\"]}}");
+        self
+    }
+
+    /// The profile has `to` where it has `from`.
+    pub fn with(mut self, from: &str, to: &str) -> Rig {
+        self.otherwise.push((from.to_owned(), to.to_owned()));
+        self
     }
 
     /// Runs a suite with the given matrix, in which AGENTS stands for the profile over either
@@ -118,9 +151,10 @@ impl Rig {
         let suite = format!(
             "suite: profiles\n{matrix}\nrepeats: 1\nseed: 7\nprompts:\n  plain: {{system: {}, user: \"Please book room 12 \
              for Ada Lovelace on 2026-12-03.\"}}\nconversations:\n  insists: [{{say: \"bitte nochmal versuchen\", when: \
-             always}}]\nupstreams:\n  booking: {{builtin: booking, search: true}}\nlimits: {{run_timeout: 5m, parallel: \
+             always}}]\nupstreams:\n  booking: {}\nlimits: {{run_timeout: 5m, parallel: \
              2}}\n",
-            serde_json::to_string(SYSTEM).unwrap()
+            serde_json::to_string(SYSTEM).unwrap(),
+            self.upstream
         )
         .replace("matrix: {", "matrix: {model: [\"script:obedient\"], ");
         std::fs::write(dir.join("suite.yaml"), suite).unwrap();
@@ -150,6 +184,10 @@ impl Rig {
         let name = format!("{}-{transport}", self.profile);
         let text =
             std::fs::read_to_string(root().join("agents").join(format!("{}.yaml", self.profile))).unwrap();
+        let text = self.otherwise.iter().fold(text, |text, (from, to)| {
+            assert!(text.contains(from), "no {from:?} in the profile");
+            text.replace(from, to)
+        });
         let mut lines = Vec::new();
         for line in text.lines() {
             lines.push(if line.starts_with("agent:") {

@@ -4,6 +4,9 @@ mod record;
 pub mod sqlite;
 mod tree;
 
+#[cfg(test)]
+mod tests;
+
 pub use tree::Resumed;
 
 use super::message::ToolCall;

@@ -2,6 +2,7 @@
 //! and opens. All text of suites, agents and servers goes through [`escaped`] or [`lines`], and a
 //! content security policy allows no other script and no connection.
 
+mod agents;
 mod answer;
 mod cells;
 mod comparisons;
@@ -42,6 +43,7 @@ fn render(view: &View<'_>, _options: &Options) -> Result<Vec<u8>, ReportError> {
         cells::section(view, &values),
         comparisons::section(view, &values),
         runs::reasons(view),
+        agents::section(view),
         runs::section(view, &values),
         about(view),
     ];
