@@ -17,7 +17,15 @@ fn render(view: &View<'_>, options: &Options) -> Result<Vec<u8>, ReportError> {
     header.extend(Axis::ALL.map(Axis::name));
     header.extend(["k", "n_tested", "n_not_tested", "n_error", "rate", "lo", "hi", "level", "method"]);
     header.extend(Honesty::ALL.map(Honesty::name));
-    header.extend(["p50_s", "p95_s", "answers", "requests_retried", "input_tokens", "cached_tokens", "output_tokens"]);
+    header.extend([
+        "p50_s",
+        "p95_s",
+        "answers",
+        "requests_retried",
+        "input_tokens",
+        "cached_tokens",
+        "output_tokens",
+    ]);
     header.push("cost_usd");
     let rows = view.cells.iter().map(|cell| row(cell, view));
     table(header.into_iter().map(str::to_owned).collect(), rows, options)
