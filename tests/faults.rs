@@ -341,7 +341,9 @@ fn every_built_in_fault_has_a_case() {
     let left_out: Vec<&str> = nochmal::scenario::table()
         .iter()
         .map(|entry| entry.id)
-        .filter(|id| !covered(id) && !matches!(*id, "F2" | "F3" | "F4" | "chaos" | "none"))
+        // The rebuilds (R1 to R5) have tests of their own.
+        .filter(|id| !covered(id) && !id.starts_with('R'))
+        .filter(|id| !matches!(*id, "F2" | "F3" | "F4" | "chaos" | "none"))
         .collect();
     assert!(left_out.is_empty(), "{left_out:?}");
 }

@@ -228,7 +228,7 @@ fn every_axis() -> Results {
             upstream: value("upstream"),
             scenario: format!("F{}", n % 5 + 1),
             patch: if n.is_multiple_of(2) { "off".into() } else { "GHOST_WRITE".into() },
-            present: "plain".to_owned(),
+            present: if n.is_multiple_of(3) { "structured".into() } else { "plain".into() },
         };
         (key, [5, n % 6, 0, 0])
     };

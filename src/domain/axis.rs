@@ -146,3 +146,26 @@ impl fmt::Display for CellKey {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::CellId;
+
+    /// As `runs.jsonl` had it before there was the axis `present`.
+    const BEFORE: &str = r#"{"agent":"a","model":"m","prompt":"p","conversation":"c","upstream":"u","scenario":"F1","patch":"off"}"#;
+
+    #[test]
+    fn a_plain_cell_is_written_and_named_as_before_there_was_the_axis() {
+        let key: CellKey = serde_json::from_str(BEFORE).unwrap();
+        assert_eq!(key.present, "plain");
+        assert_eq!(serde_json::to_string(&key).unwrap(), BEFORE);
+        let before = crate::domain::digest_all(["a", "m", "p", "c", "u", "F1", "off"]);
+        assert!(before.starts_with(&CellId::of(&key).0));
+        let structured = key.with(Axis::Present, "structured");
+        assert_ne!(CellId::of(&structured), CellId::of(&key));
+        assert!(
+            structured.to_string().ends_with(" present=structured") && !key.to_string().contains("present")
+        );
+    }
+}

@@ -10,7 +10,7 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `state.rs`, `history.rs` | records → calls, attempts, operations |
+//! | `state.rs`, `arrival.rs`, `struck.rs`, `history.rs` | records → calls, attempts, operations |
 //! | `fold.rs`, `refresh.rs` | attempts → what is true of an operation |
 //! | `neighbours.rs`, `lookalikes.rs`, `respelling.rs` | what one operation means for others |
 //! | `refusal.rs`, `reliance.rs` | what came after a refusal, or after a broken answer |
@@ -20,6 +20,7 @@
 //! | `judgement.rs`, `report_file.rs`, `markdown.rs` | how it is told |
 //! | `live.rs` | how it is told while the run goes on |
 
+mod arrival;
 mod epochs;
 mod fold;
 mod history;
@@ -40,6 +41,7 @@ pub mod respelling;
 mod score;
 mod sender;
 mod state;
+mod struck;
 mod verdict;
 mod violations;
 mod words;

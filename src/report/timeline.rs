@@ -448,6 +448,7 @@ mod tests {
             once(1),
             once(2),
             vec!["Agent ended its turn without a word".to_owned()],
+            vec!["Note create_booking: what the fault showed".to_owned(); 2],
         ]
         .concat();
         assert_eq!(lines, wanted);

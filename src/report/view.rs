@@ -5,7 +5,7 @@ use super::compare::{self, Comparison, PatchSummary};
 use super::gate::{self, GateResult};
 use super::told::CellTold;
 use super::{Options, Results};
-use crate::domain::{Axis, CellId, CellKey, ReasonCode, RunResult, Verdict};
+use crate::domain::{Axis, CellId, CellKey, Present, ReasonCode, RunResult, Verdict};
 use crate::stats::{Counts, Interval, Level, Mixture, Proportion, confidence_sequence, wilson};
 use std::collections::{BTreeMap, HashMap};
 
@@ -238,7 +238,8 @@ fn axes<'a>(cells: &[CellView<'a>]) -> (Vec<Axis>, Vec<(Axis, &'a str)>) {
         let value = first.key.get(axis);
         if cells.iter().any(|cell| cell.key.get(axis) != value) {
             varied.push(axis);
-        } else {
+        } else if axis != Axis::Present || value != Present::Plain.name() {
+            // How failures are told is worth a word only where it is not as everywhere else.
             constant.push((axis, value));
         }
     }

@@ -63,8 +63,8 @@ pub(super) fn read(decoder: &mut Decoder, key: &Key, node: &Node, taken: &[&str]
         None => Some(Execute::Before),
     };
     let delay = match fields.get("delay") {
-        Some(node) => Some(decoder.duration(node, Duration::ZERO..=LONGEST)?),
-        None => None,
+        Some(node) => decoder.duration(node, Duration::ZERO..=LONGEST).map(Some),
+        None => Some(None),
     };
     let times = match fields.get("times") {
         Some(node) => times(decoder, node),
@@ -73,17 +73,18 @@ pub(super) fn read(decoder: &mut Decoder, key: &Key, node: &Node, taken: &[&str]
     let present = match fields.get("present") {
         Some(node) => {
             let forms = Present::ALL.map(|present| (present.name(), present));
-            Some(decoder.choice(node, "form", &forms)?)
+            decoder.choice(node, "form", &forms).map(Some)
         }
-        None => None,
+        None => Some(None),
     };
     let expect = match fields.entry("expect") {
-        Some((key, node)) => Some(expectation(decoder, key, node)?),
-        None => None,
+        Some((key, node)) => expectation(decoder, key, node).map(Some),
+        None => Some(None),
     };
     let (answer_key, answer_node) = decoder.required(&fields, "answer", "answer: {kind: timeout}")?;
     let answer = answer(decoder, answer_key, answer_node)?;
     let (on, execute, times) = (on?, execute?, times?);
+    let (delay, present, expect) = (delay?, present?, expect?);
     if answer.needs_answer() && execute != Execute::Before {
         decoder
             .error(answer_node.span.clone(), "this answer is made from the server's, which there is none of")

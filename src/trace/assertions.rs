@@ -176,3 +176,85 @@ fn next(call: &Call, records: &[Record], calls: &HashMap<CallId, Call>) -> Next 
     }
     Next::Nothing
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{ConnectionId, Micros, ToolClass};
+    use crate::trace::{Answer, Body};
+
+    fn call(number: u64, tool: &str, arguments: &str) -> Event {
+        Event::CallReceived {
+            call: CallId(number),
+            connection: ConnectionId(1),
+            rpc_id: RawJson::null(),
+            tool: tool.to_owned(),
+            class: ToolClass::Write,
+            arguments: Some(RawJson::parse(arguments).unwrap()),
+            continuation: false,
+            binding: None,
+        }
+    }
+
+    fn told(number: u64, told: Told) -> Event {
+        Event::CallAnswered { call: CallId(number), told, injected: true, body: None }
+    }
+
+    fn lines(events: Vec<Event>) -> Vec<[String; 4]> {
+        let records = events.into_iter().enumerate();
+        let records: Vec<Record> =
+            records.map(|(seq, event)| Record { seq: seq as u64, at: Micros(0), event }).collect();
+        assertions(&records).iter().map(Assertion::lines).collect()
+    }
+
+    #[test]
+    fn an_executed_call_shows_its_id_and_what_came_next() {
+        let first = CallId(1);
+        let body = Body { json: None, bytes: 1, digest: String::new() };
+        let events = vec![
+            call(1, "pay", r#"{"n":1}"#),
+            Event::CallSent { call: first, correlation: Some("run-1".into()) },
+            Event::UpstreamAnswered { call: first, answer: Answer { kind: AnswerKind::Result, body } },
+            Event::ScenarioFired { call: first, fault: Fault::TimeoutAfterExecution, field: None },
+            told(1, Told::Timeout),
+            call(2, "pay", r#"{ "n": 1.0 }"#),
+        ];
+        assert_eq!(
+            lines(events),
+            [[
+                "told: outcome_unknown, retry reconcile_first",
+                "next: the same again (call 2)",
+                "server: executed: the server answered it",
+                "correlation id: run-1",
+            ]
+            .map(str::to_owned)]
+        );
+    }
+
+    #[test]
+    fn a_call_that_was_not_sent_has_no_id_and_every_unknown_says_why() {
+        let mut events = vec![
+            call(1, "pay", "{}"),
+            Event::ScenarioFired { call: CallId(1), fault: Fault::Forbidden, field: None },
+            told(1, Told::Forbidden),
+            Event::TurnEnded { turn: 0, reply: None },
+            call(2, "pay", "{}"),
+            Event::ScenarioFired { call: CallId(2), fault: Fault::Interrupted, field: None },
+            Event::CallSent { call: CallId(2), correlation: Some("run-2".into()) },
+            told(2, Told::ConnectionLost),
+        ];
+        let found = lines(events.clone());
+        assert_eq!(
+            found[0],
+            [
+                "told: rejected, retry never",
+                "next: it ended its turn",
+                "server: not executed: it was not sent",
+                "correlation id: none, it was not sent",
+            ]
+        );
+        assert_eq!(found[1][1..3], ["next: nothing", "server: unknown: the server never answered it"]);
+        events.push(call(3, "look", "{}"));
+        assert_eq!(lines(events)[1][1], "next: look (call 3)");
+    }
+}

@@ -291,3 +291,28 @@ fn every_attempt_has_an_id_of_its_own_before_it_leaves() {
     assert_eq!(ids, [Some("run-1".to_owned()), Some("run-2".to_owned())]);
     assert!(wire.upstream[1].contains("run-2"));
 }
+
+#[test]
+fn j13_no_message_to_the_client_gives_the_test_away() {
+    let words =
+        ["inject", "chaos", "nochmal", "test", "scenario", "simulat", "proxy", "fault", "mock", "fake"];
+    for spelling in scenario::spellings() {
+        for present in Present::ALL {
+            let mut wire = Wire::presenting(&spelling, present);
+            wire.call(1, "create_booking");
+            wire.booked(1);
+            if wire.engine.next_deadline().is_some() {
+                wire.due();
+            }
+            wire.call(2, "find_bookings");
+            wire.upstream_message(
+                r#"{"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"text","text":"[1,2]"}]}}"#,
+            );
+            for message in &wire.client {
+                let message = message.to_lowercase();
+                let word = words.iter().find(|word| message.contains(**word));
+                assert_eq!(word, None, "{spelling}: {message}");
+            }
+        }
+    }
+}

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::proxy::epoch::{Approval, OnReplace, Rules};
-use crate::trace::{AnswerKind, Execution};
+use crate::trace::{AnswerKind, Decision, Execution};
 
 const BOOKED: &str = r#"{"content":[{"type":"text","text":"ok"}]}"#;
 
