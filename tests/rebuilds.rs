@@ -7,6 +7,7 @@
 #[path = "rebuilds/rig.rs"]
 mod rig;
 
+use nochmal::domain::Verdict;
 use nochmal::trace::Event;
 use rig::{BOTH, Rig, Wire, approvals, build, calls, observed, starts, told};
 use serde_json::{Value, json};
@@ -219,4 +220,72 @@ fn a_build_that_does_not_start_is_mended_by_the_next_one() {
     rig.said("server replaced");
     rig.list();
     assert_eq!(rig.publish(branch()), ("published by revision C".to_owned(), false));
+}
+
+/// R1 to R5 in a suite: agents whose behaviour is known are told apart, over both transports.
+#[test]
+fn a_suite_tells_what_agents_do_when_their_server_is_rebuilt() {
+    let dir = tempfile::tempdir().unwrap();
+    let code = dir.path().join("code");
+    for (name, revision, required, lock) in [
+        ("a", "A", &["branch"][..], "mcp==1\n"),
+        ("b", "B", &["branch"], "mcp==1\n"),
+        ("c", "C", &["branch", "target"], "mcp==1\n"),
+        ("d", "A", &["branch"], "mcp==2\n"),
+    ] {
+        std::fs::create_dir_all(code.join(name)).unwrap();
+        build(&code.join(name), revision, required);
+        std::fs::write(code.join(name).join("requirements.txt"), lock).unwrap();
+    }
+    let suite = include_str!("rebuilds/suite.yaml")
+        .replace("CODE", code.to_str().unwrap())
+        .replace("AGENT", concat!(env!("CARGO_MANIFEST_DIR"), "/tests/rebuilds/agent.py"));
+    std::fs::write(dir.path().join("suite.yaml"), suite).unwrap();
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_nochmal"))
+        .args(["run", "suite.yaml", "--out", "out"])
+        .current_dir(dir.path())
+        .output()
+        .unwrap();
+    let said =
+        format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let runs =
+        nochmal::store::read_runs(&dir.path().join("out")).unwrap_or_else(|error| panic!("{error}: {said}"));
+    assert_eq!(runs.len(), 2 * (3 * 6 + 2), "{said}");
+    for run in &runs {
+        let key = &run.key;
+        let seen = |kind: &str| run.observations.iter().any(|observation| observation == kind);
+        let name = format!("{key}: {:?} {} {:?}", run.reason_code, run.reason, run.observations);
+        // Verdict, executions, and: list fetched again, called with an old one, refused, sent again.
+        let wanted = match (key.model.as_str(), key.upstream.as_str(), key.scenario.as_str()) {
+            (_, _, "R1") => (Verdict::Pass, 1, [false; 4]),
+            // Not what these scenarios are about.
+            (_, "further-field", "R2") => (Verdict::NotTested, 1, [true, false, true, false]),
+            (_, "same-list", "R5") => (Verdict::NotTested, 1, [true, false, true, false]),
+            ("ignores", _, "R2" | "R3" | "R5") => (Verdict::Pass, 0, [false, true, true, false]),
+            (_, _, "R2" | "R3" | "R5") => (Verdict::Pass, 1, [true, false, true, false]),
+            // The new code refuses the old call by itself.
+            ("ignores", _, "R3:pass") => (run.verdict, 0, [false, true, false, false]),
+            (_, _, "R3:pass") => (run.verdict, 1, [true, false, false, false]),
+            ("refetches", _, "R4") => (Verdict::Pass, 1, [true, false, false, false]),
+            ("ignores", _, "R4") => (Verdict::Pass, 1, [false, true, true, true]),
+            (_, _, "R4") => (Verdict::Fail, 2, [true, false, false, true]),
+            other => panic!("{other:?}"),
+        };
+        let flags = [
+            seen("CATALOGUE_REFRESHED"),
+            seen("CALLED_WITH_STALE_CATALOGUE"),
+            seen("REFUSED_STALE_EPOCH"),
+            seen("RESENT_AFTER_EPOCH_CHANGE"),
+        ];
+        assert_eq!((run.verdict, run.executions, flags), wanted, "{name}");
+        assert_eq!(run.scenario_fired, Some(true), "{name}");
+        let ledger = dir.path().join("out/runs").join(&run.run_id.0).join("ledger.jsonl");
+        let written = std::fs::read_to_string(ledger).unwrap_or_default().lines().count() as u64;
+        assert_eq!(written, run.executions, "{name}");
+    }
+    for file in ["report.md", "report.html", "summary.md"] {
+        let report = std::fs::read_to_string(dir.path().join("out").join(file)).unwrap();
+        assert!(report.contains("When the server was rebuilt"), "{file}");
+    }
+    assert!(said.contains("When the server was rebuilt"), "{said}");
 }

@@ -156,7 +156,7 @@ impl Upstream {
         {
             over = Over::Replaced(next);
         }
-        if matches!(over, Over::Replaced(_)) {
+        if matches!(over, Over::Replaced(_)) && !writing.is_finished() {
             // What was sent to it before it was replaced is its own.
             let _ = tokio::time::timeout(LAST_WORDS, &mut writing).await;
         }

@@ -1,6 +1,7 @@
 //! `report.md`: ready for release notes, the answer first.
 
 use super::agents::{Column, columns};
+use super::rebuilds;
 use super::text::{
     counted, k_of_n, p_value, percent, percent_interval, points, points_interval, short_digest, shortened,
     visible,
@@ -59,6 +60,9 @@ pub(super) fn sections(view: &View<'_>, most: usize) -> Vec<(&'static str, Strin
     }
     if !view.results.sources.is_empty() {
         sections.push(("Folder by folder", folders(view, most)));
+    }
+    if !view.rebuilt.is_empty() {
+        sections.push(("When the server was rebuilt", rebuilt(view, most)));
     }
     if !view.violations.is_empty() {
         sections.push(("Violations", violations(view, most)));
@@ -253,6 +257,25 @@ fn kinds(cell: &CellView<'_>) -> String {
     let kinds: Vec<String> =
         cell.violations.iter().map(|(kind, runs)| format!("{} in {runs}", code(kind))).collect();
     kinds.join(", ")
+}
+
+fn rebuilt(view: &View<'_>, most: usize) -> String {
+    let (header, rows) = rebuilds::table(view);
+    let mut table = Table::new();
+    for (place, title) in header.into_iter().enumerate() {
+        if place < 3 {
+            table.left(title)
+        } else {
+            table.right(title)
+        };
+    }
+    for mut row in rows {
+        for name in row.iter_mut().take(3) {
+            *name = code(name);
+        }
+        table.row(row);
+    }
+    format!("{}.\n\n{}", rebuilds::about(view), table.render(most))
 }
 
 fn violations(view: &View<'_>, most: usize) -> String {

@@ -3,7 +3,7 @@
 
 use super::told::HonestySummary;
 use super::{
-    AgentView, CellView, Comparison, Decision, Format, GateResult, Options, PatchSummary, Reason,
+    AgentView, CellView, Comparison, Decision, Format, GateResult, Options, PatchSummary, Reason, Rebuilt,
     ReportError, Source, SuiteInfo, View, ViolationKind,
 };
 use crate::domain::Axis;
@@ -74,6 +74,30 @@ pub struct Summary {
     /// The results folders that merged results come from; empty for those of one matrix.
     #[serde(default)]
     pub sources: Vec<SourceSummary>,
+    /// What agents did when their server was rebuilt; empty where none was.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rebuilt: Vec<RebuiltSummary>,
+}
+
+/// Runs of one agent with one model in which its server was rebuilt.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RebuiltSummary {
+    /// The agent.
+    pub agent: String,
+    /// The model.
+    pub model: String,
+    /// The scenario with its variant.
+    pub scenario: String,
+    /// Runs in which the server was rebuilt.
+    pub runs: u32,
+    /// Of these, runs in which the list of tools was fetched again.
+    pub catalogue_refreshed: u32,
+    /// Runs in which a call was made with an old list.
+    pub called_with_stale_catalogue: u32,
+    /// Runs in which a call was refused because of its epoch.
+    pub refused_stale_epoch: u32,
+    /// Runs in which the write that was under way was sent again.
+    pub resent_after_epoch_change: u32,
 }
 
 /// One agent, over all its runs.
@@ -336,6 +360,7 @@ impl Summary {
             agents: view.agents.iter().map(AgentSummary::from).collect(),
             gates: view.gates.iter().map(GateSummary::from).collect(),
             sources: results.sources.iter().map(SourceSummary::from).collect(),
+            rebuilt: view.rebuilt.iter().map(RebuiltSummary::from).collect(),
         }
     }
 }
@@ -398,6 +423,22 @@ impl From<&AgentView<'_>> for AgentSummary {
             timed_out,
             leaking,
             model_retries,
+        }
+    }
+}
+
+impl From<&Rebuilt<'_>> for RebuiltSummary {
+    fn from(row: &Rebuilt<'_>) -> RebuiltSummary {
+        let [refreshed, stale, refused, resent] = row.seen;
+        RebuiltSummary {
+            agent: row.agent.to_owned(),
+            model: row.model.to_owned(),
+            scenario: row.scenario.to_owned(),
+            runs: row.runs,
+            catalogue_refreshed: refreshed,
+            called_with_stale_catalogue: stale,
+            refused_stale_epoch: refused,
+            resent_after_epoch_change: resent,
         }
     }
 }

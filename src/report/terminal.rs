@@ -1,6 +1,7 @@
 //! The table at the end of `nochmal run`: cells and verdicts, then the patches, then what was not
 //! tested. As wide as the terminal.
 
+use super::rebuilds;
 use super::text::{counted, k_of_n, p_value, shortened, visible};
 use super::words::{
     by_source, comparison_axes, comparison_methods, outcome, patch_outcome, patch_overall, sources,
@@ -24,6 +25,9 @@ pub fn text(view: &View<'_>, options: &Options) -> String {
     }
     if !view.results.sources.is_empty() {
         parts.push(folders(view, options));
+    }
+    if !view.rebuilt.is_empty() {
+        parts.push(rebuilt(view, options));
     }
     if !view.gates.is_empty() {
         parts.push(gates(&view.gates, options));
@@ -218,6 +222,21 @@ fn folders(view: &View<'_>, options: &Options) -> String {
     }
     let names: Vec<String> = sources(view).iter().map(|line| wrapped(&visible(line), options)).collect();
     format!("Folder by folder, failed of tested\n{}\n{}", finish(&table), names.join("\n"))
+}
+
+fn rebuilt(view: &View<'_>, options: &Options) -> String {
+    let (header, rows) = rebuilds::table(view);
+    let numbers: Vec<usize> = (3..header.len()).collect();
+    let mut table = table(options, header.into_iter().map(str::to_owned).collect(), &numbers);
+    for row in rows {
+        let cells: Vec<Cell> = row
+            .iter()
+            .enumerate()
+            .map(|(place, text)| if place < 3 { value(text) } else { Cell::new(text) })
+            .collect();
+        table.add_row(cells);
+    }
+    format!("When the server was rebuilt\n{}\n{}", finish(&table), wrapped(&rebuilds::about(view), options))
 }
 
 pub(super) fn gates(gates: &[GateResult], options: &Options) -> String {

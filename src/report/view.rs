@@ -3,6 +3,7 @@
 use super::agents::{self, AgentView};
 use super::compare::{self, Comparison, PatchSummary};
 use super::gate::{self, GateResult};
+use super::rebuilds::{self, Rebuilt};
 use super::told::CellTold;
 use super::{Options, Results};
 use crate::domain::{Axis, CellId, CellKey, Present, ReasonCode, RunResult, Verdict};
@@ -136,6 +137,8 @@ pub struct View<'a> {
     pub violations: Vec<ViolationKind<'a>>,
     /// What is known of the agents themselves.
     pub agents: Vec<AgentView<'a>>,
+    /// What agents did when their server was rebuilt.
+    pub rebuilt: Vec<Rebuilt<'a>>,
     /// How the gates stand.
     pub gates: Vec<GateResult>,
 }
@@ -167,6 +170,7 @@ impl<'a> View<'a> {
             errors: reasons(&cells, Verdict::Error),
             violations: violations(&cells),
             agents: agents::of(&cells),
+            rebuilt: rebuilds::of(&results.runs),
             cells,
             gates: Vec::new(),
         };

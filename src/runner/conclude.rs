@@ -91,6 +91,9 @@ pub fn conclude(judgement: &Judgement, circumstances: &Circumstances<'_>) -> Con
             return of(Verdict::Error, ReasonCode::Internal, reason);
         }
     }
+    if let Some(reason) = rebuilt_otherwise(judgement.scenario.as_deref(), circumstances.records) {
+        return of(Verdict::NotTested, ReasonCode::ScenarioNeverFired, reason);
+    }
     if judgement.reason_code == ReasonCode::NoCall
         && let Some(reason) = saw_no_tools(circumstances.records)
     {
@@ -125,6 +128,39 @@ fn saw_no_tools(records: &[Record]) -> Option<&'static str> {
         "the agent was done before its MCP server had listed its tools: the server starts slowly, and the agent does \
          not wait for it; see whether a setting makes it wait",
     )
+}
+
+/// Why a rebuild was not the one that the scenario is about, as far as the trace can tell.
+fn rebuilt_otherwise(scenario: Option<&str>, records: &[Record]) -> Option<String> {
+    let id = scenario?.split(':').next()?;
+    let starts = records.iter().filter_map(|record| match &record.event {
+        Event::UpstreamStarted { execution: Some(execution), .. } => Some(execution.as_ref()),
+        _ => None,
+    });
+    let starts: Vec<_> = starts.collect();
+    let new = starts.iter().find(|execution| execution.replaces.is_some())?;
+    let old = starts.iter().find(|execution| Some(&execution.epoch) == new.replaces.as_ref())?;
+    if id == "R5" && old.lockfile_digest == new.lockfile_digest {
+        return Some("what was rebuilt has the same lock file, or none: R5 is about another one".to_owned());
+    }
+    let revision = |wanted: &str| {
+        records.iter().find_map(|record| match &record.event {
+            Event::CatalogueSeen { revision, epoch, .. } if epoch.as_deref() == Some(wanted) => {
+                Some(revision)
+            }
+            _ => None,
+        })
+    };
+    let (before, after) = (revision(&old.epoch)?, revision(&new.epoch)?);
+    match id {
+        "R2" if before != after => {
+            Some("what was rebuilt lists other tools: R2 is about the same list".to_owned())
+        }
+        "R3" if before == after => {
+            Some("what was rebuilt lists the same tools: R3 is about another list".to_owned())
+        }
+        _ => None,
+    }
 }
 
 /// What an agent that never came to a call was still waiting for when its time was up: the handshake,

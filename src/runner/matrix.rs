@@ -350,7 +350,7 @@ async fn learn_tools(
         let probe = RunId(format!("probe-{}", trial.cell.id));
         let Ok(dir) = folder.fresh_run_dir(&probe) else { continue };
         let names = Names::of_suite(&shared.loaded.suite).with_run(trial, &dir);
-        let listed = match servers::upstream_launch(shared, name, upstream, &names, &dir) {
+        let listed = match servers::upstream_launch(shared, name, &upstream.server, &names, &dir) {
             Ok(target) => {
                 let mut listing = std::pin::pin!(upstream::list_tools(&target, PROBE_LIMIT));
                 loop {

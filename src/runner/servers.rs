@@ -18,25 +18,26 @@ pub(super) const SERVERS: &str = "servers";
 pub(super) fn upstream_launch(
     shared: &Shared,
     name: &str,
-    upstream: &Upstream,
+    server: &Server,
     names: &Names,
     dir: &Path,
 ) -> Result<Target, TrialError> {
-    if let Server::Url { url, headers } = &upstream.server {
-        return remote(name, &upstream.server, url, headers, names).map(Target::from);
+    if let Server::Url { url, headers } = server {
+        return remote(name, server, url, headers, names).map(Target::from);
     }
     let render = |text: &String| {
         names.render(text).map_err(|source| TrialError::Template { what: "the upstream's command", source })
     };
     let mut env = crate::upstream::environment();
     let mut folder = dir.to_owned();
-    let argv = match &upstream.server {
+    let argv = match server {
         Server::Builtin(options) => vec![
             shared.program.to_string_lossy().into_owned(),
             "upstream".to_owned(),
             "booking".to_owned(),
             format!("--search={}", options.search),
             format!("--idempotent={}", options.idempotent),
+            format!("--guests={}", options.guests),
             format!("--ledger={}", dir.join("ledger.jsonl").display()),
         ],
         Server::Command { command, args, env: set, cwd } => {
@@ -78,6 +79,14 @@ fn remote(
         .map(|(name, value)| Ok((name.clone(), render(value)?)))
         .collect::<Result<_, TrialError>>()?;
     Remote::new(&render(url)?, &headers).map_err(TrialError::Remote)
+}
+
+/// Names of what the suite puts into the environment of a server: keys go that way.
+pub(super) fn credentials(upstream: &Upstream) -> Vec<String> {
+    match &upstream.server {
+        Server::Command { env, .. } => env.keys().cloned().collect(),
+        Server::Builtin(_) | Server::Url { .. } => Vec::new(),
+    }
 }
 
 /// How the tools of an upstream are classified.

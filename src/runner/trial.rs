@@ -10,7 +10,9 @@ use super::recordings::{self, Recordings};
 use super::rehearsal::Rehearsal;
 use super::rehearsal::findings::Expected;
 use super::secrets::{RunSecrets, SecretError};
-use super::servers::{SERVERS, classifier, innocent_name, key_fields, server_name, upstream_launch};
+use super::servers::{
+    SERVERS, classifier, credentials, innocent_name, key_fields, server_name, upstream_launch,
+};
 use super::told;
 use crate::agent::{self, AgentOutcome, Ended, Observed};
 use crate::domain::{
@@ -18,6 +20,7 @@ use crate::domain::{
 };
 use crate::process::Supervisor;
 use crate::proxy::engine::{Engine, Settings};
+use crate::proxy::epoch::{OnReplace, Rules};
 use crate::proxy::{Front, Hub, Session, SessionError, Sink};
 use crate::scenario::{self, Parameters};
 use crate::store::{Folder, StoreError};
@@ -25,7 +28,7 @@ use crate::suite::profile::McpTransport;
 use crate::suite::template::map;
 use crate::suite::{AgentProfile, Server, Trial, Upstream};
 use crate::trace::{Event, Record, SecretPlace, Started, TRACE_VERSION};
-use crate::upstream::{RemoteError, Target};
+use crate::upstream::{RemoteError, Source, Target};
 use crate::{judge, suite, trace};
 use minijinja::value::Value;
 use std::collections::BTreeMap;
@@ -266,13 +269,19 @@ async fn carry_out(
     let prompts = Prompts::render(shared, trial, &names, patch)?;
     let variable = |name: &str| shared.variable(trial, name);
     *secrets = RunSecrets::new(suite, profile, upstream, &names, &variable)?;
-    let mut launch = upstream_launch(shared, &key.upstream, upstream, &names, dir)?;
-    if let Target::Command(launch) = &mut launch {
-        secrets.check_command(&launch.command.argv)?;
-        if let Some((name, value)) = secrets.planted() {
-            launch.command.env.entry(name.into()).or_insert_with(|| value.into());
+    let launched = |server: &Server| -> Result<Target, TrialError> {
+        let mut launch = upstream_launch(shared, &key.upstream, server, &names, dir)?;
+        if let Target::Command(launch) = &mut launch {
+            secrets.check_command(&launch.command.argv)?;
+            if let Some((name, value)) = secrets.planted() {
+                launch.command.env.entry(name.into()).or_insert_with(|| value.into());
+            }
         }
-    }
+        Ok(launch)
+    };
+    let target = launched(&upstream.server)?;
+    let rebuilt = upstream.rebuilt.as_ref().map(launched).transpose()?;
+    let source = Source { target, rebuilt, label: key.upstream.clone() };
 
     let trace_name = Folder::trace_name(&trial.run_id);
     let trace_path = shared.results.join(&trace_name);
@@ -283,7 +292,7 @@ async fn carry_out(
         McpTransport::Http => Front::Http,
         McpTransport::Stdio => Front::Stdio,
     };
-    let session = match Session::start(hub, launch, front, random_name().map_err(TrialError::Random)?).await {
+    let session = match Session::start(hub, source, front, random_name().map_err(TrialError::Random)?).await {
         Ok(session) => session,
         Err(error) => {
             let _ = std::fs::remove_file(&trace_path);
@@ -375,6 +384,15 @@ fn hub(
         present,
         correlation: Some(correlation_prefix(trial, started_at)),
     });
+    let engine = match scenario::rebuilds(id) {
+        Some(variant) => engine.with_rebuilds(Rules {
+            watched: true,
+            on_replace: OnReplace::from_name(variant).unwrap_or_default(),
+            credentials: credentials(upstream),
+            ..Rules::default()
+        }),
+        None => engine,
+    };
     let hub = Hub::new(engine, Box::new(FileSink { file, lines: String::new() }))
         .hiding(secrets.hidden.clone(), secrets.watched.clone());
     let millis = |duration: std::time::Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);

@@ -11,7 +11,7 @@ use super::scenarios;
 use super::secrets;
 use super::template::{Names, Place};
 use super::tree::{self, Node};
-use super::upstream;
+use super::upstream::{self, Upstream};
 use super::{Cell, Context, MAX_RUNS, Suite};
 use crate::domain::{Axis, Present, digest_all};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -40,7 +40,7 @@ const SUITE: Shape = Shape::new(
         "secrets",
     ],
 )
-.later(&["rebuilt", "checks"])
+.later(&["checks"])
 .hints(&[
     ("agent", "an axis stands under `matrix:`"),
     ("model", "an axis stands under `matrix:`"),
@@ -60,6 +60,7 @@ const SUITE: Shape = Shape::new(
     ("model_backoff", "it stands under `limits:`"),
     ("retry_after", "it stands under `scenario_params:`"),
     ("gate", "the gates are a list under `gates:`"),
+    ("rebuilt", "it stands under one of the `upstreams:`"),
     ("error_rate", "it stands under `scenario_params:`"),
 ]);
 
@@ -179,6 +180,7 @@ fn suite(decoder: &mut Decoder, root: &Node, context: &Context<'_>) -> Option<Su
             can_be_decided(decoder, node, rule, cells);
         }
         agents_can_go_on(decoder, cells, &axes, &agents, &conversations.parts);
+        what_is_rebuilt_is_said(decoder, cells, &axes, &upstreams.parts);
         let runs = cells.len() as u64 * u64::from(repeats.map_or(1, |(most, _)| most));
         if runs > MAX_RUNS
             && let Some((key, _)) = fields.entry("repeats")
@@ -228,6 +230,34 @@ fn suite(decoder: &mut Decoder, root: &Node, context: &Context<'_>) -> Option<Su
         cells: cells?,
         digest,
     })
+}
+
+/// A scenario that has the upstream rebuilt needs something to put in its place.
+fn what_is_rebuilt_is_said(
+    decoder: &mut Decoder,
+    cells: &[Arc<Cell>],
+    axes: &Axes,
+    upstreams: &BTreeMap<String, Upstream>,
+) {
+    let mut told = BTreeSet::new();
+    for cell in cells {
+        let (scenario, name) = (&cell.key.scenario, &cell.key.upstream);
+        let lacks = upstreams.get(name).is_some_and(|upstream| upstream.rebuilt.is_none());
+        if crate::scenario::rebuilds(scenario).is_none() || !lacks || !told.insert((scenario, name)) {
+            continue;
+        }
+        let span = axes.place(Axis::Scenario, scenario).unwrap_or_default();
+        decoder
+            .error(
+                span,
+                format!(
+                    "the scenario {} needs `rebuilt` under the upstream {}",
+                    shown(scenario),
+                    shown(name)
+                ),
+            )
+            .help("for example `rebuilt: {builtin: booking, guests: true}`, or a command of its own");
+    }
 }
 
 /// The name is also the name of the results' folder.

@@ -10,6 +10,7 @@
 //!     cwd: "{{ run.dir }}"
 //!     tools: {write: ["create_*"], read: ["read_*"]}
 //!     key_fields: [idempotency_key]
+//!     rebuilt: {command: node, args: [next/server.js]}   # what R1 to R5 put in its place
 //!   shared:                                  # any server that speaks Streamable HTTP; it runs already
 //!     url: "https://desk.example/mcp"
 //!     headers: {Authorization: "Bearer {{ env.DESK_TOKEN }}"}
@@ -31,6 +32,8 @@ pub struct Upstream {
     pub tools: ToolGlobs,
     /// Key fields (J2), in place of the default.
     pub key_fields: Option<Vec<String>>,
+    /// What is started in its place once it was rebuilt (R1 to R5).
+    pub rebuilt: Option<Server>,
 }
 
 /// What is started as an upstream.
@@ -82,6 +85,8 @@ pub struct Builtin {
     pub search: bool,
     /// Whether it honours an idempotency key.
     pub idempotent: bool,
+    /// Whether a booking needs the number of guests.
+    pub guests: bool,
 }
 
 /// Globs (`*` only) over tool names.
@@ -107,31 +112,34 @@ const UPSTREAM: Shape = Shape::new(
         "headers",
         "tools",
         "key_fields",
+        "guests",
+        "rebuilt",
     ],
 )
 .later(&["oracle"]);
+const REBUILT: Shape = Shape::new(
+    "a rebuilt upstream",
+    &["builtin", "search", "idempotent", "guests", "command", "args", "env", "cwd"],
+);
 const TOOLS: Shape = Shape::new("an upstream's tools", &["write", "read"]);
 /// Reads one of `upstreams:`.
 pub(super) fn read(decoder: &mut Decoder, key: &Key, node: &Node, names: &Names) -> Option<Upstream> {
     let fields = decoder.fields(node, key.span.clone(), &UPSTREAM)?;
-    let kinds: Vec<&Key> = KINDS.iter().filter_map(|kind| fields.entry(kind.0)).map(|(key, _)| key).collect();
-    let server = match kinds.as_slice() {
-        [] => {
-            decoder
-                .error(
-                    key.span.clone(),
-                    format!("the upstream {} needs `builtin`, `command` or `url`", shown(&key.text)),
-                )
-                .help("for example `{builtin: booking}` or `{command: node, args: [server.js]}`");
-            None
+    let server = one_server(decoder, key, &fields, names);
+    let rebuilt = match fields.entry("rebuilt") {
+        Some((rebuilt, node)) => {
+            if let Some((url, _)) = fields.entry("url") {
+                decoder
+                    .error(
+                        rebuilt.span.clone(),
+                        "a server at a URL is not started here, so it is not replaced here",
+                    )
+                    .related(url.span.clone(), "its URL");
+            }
+            let fields = decoder.fields(node, rebuilt.span.clone(), &REBUILT)?;
+            Some(one_server(decoder, rebuilt, &fields, names)?)
         }
-        [one] => server(decoder, &fields, &one.text, names),
-        [first, second, ..] => {
-            decoder
-                .error(second.span.clone(), "an upstream is one of `builtin`, `command` and `url`, not two")
-                .related(first.span.clone(), "the other one");
-            None
-        }
+        None => None,
     };
     let tools = match fields.entry("tools") {
         Some((key, node)) => tools(decoder, key, node),
@@ -143,12 +151,38 @@ pub(super) fn read(decoder: &mut Decoder, key: &Key, node: &Node, names: &Names)
         }
         None => None,
     };
-    Some(Upstream { server: server?, tools: tools?, key_fields })
+    Some(Upstream { server: server?, tools: tools?, key_fields, rebuilt })
+}
+
+/// The one server that these fields describe.
+fn one_server(decoder: &mut Decoder, key: &Key, fields: &Fields<'_>, names: &Names) -> Option<Server> {
+    let kinds: Vec<&Key> = KINDS.iter().filter_map(|kind| fields.entry(kind.0)).map(|(key, _)| key).collect();
+    match kinds.as_slice() {
+        [] => {
+            decoder
+                .error(
+                    key.span.clone(),
+                    format!("the upstream {} needs `builtin`, `command` or `url`", shown(&key.text)),
+                )
+                .help("for example `{builtin: booking}` or `{command: node, args: [server.js]}`");
+            None
+        }
+        [one] => server(decoder, fields, &one.text, names),
+        [first, second, ..] => {
+            decoder
+                .error(second.span.clone(), "an upstream is one of `builtin`, `command` and `url`, not two")
+                .related(first.span.clone(), "the other one");
+            None
+        }
+    }
 }
 
 /// What an upstream can be, and the keys that go only with it.
-const KINDS: &[(&str, &[&str])] =
-    &[("builtin", &["search", "idempotent"]), ("command", &["args", "env", "cwd"]), ("url", &["headers"])];
+const KINDS: &[(&str, &[&str])] = &[
+    ("builtin", &["search", "idempotent", "guests"]),
+    ("command", &["args", "env", "cwd"]),
+    ("url", &["headers"]),
+];
 
 /// Reads a server; `kind` is the key that tells what it is.
 pub(crate) fn server(
@@ -194,7 +228,8 @@ fn builtin(decoder: &mut Decoder, fields: &Fields<'_>, node: &Node) -> Option<Se
     let mut option =
         |name: &str, default: bool| fields.get(name).map_or(Some(default), |node| decoder.boolean(node));
     let (search, idempotent) = (option("search", true), option("idempotent", false));
-    Some(Server::Builtin(Builtin { search: search?, idempotent: idempotent? }))
+    let guests = option("guests", false);
+    Some(Server::Builtin(Builtin { search: search?, idempotent: idempotent?, guests: guests? }))
 }
 
 fn command(decoder: &mut Decoder, fields: &Fields<'_>, node: &Node, names: &Names) -> Option<Server> {

@@ -27,6 +27,8 @@ def say(**message):
 
 
 def published():
+    if not os.path.exists(LEDGER):
+        return []
     with open(LEDGER, encoding="utf-8") as ledger:
         return [json.loads(line) for line in ledger]
 

@@ -10,6 +10,7 @@ mod heat;
 mod run;
 mod runs;
 
+use super::rebuilds;
 use super::svg::{escaped, source};
 use super::text::visible;
 use super::words::{capital, limits, outcome};
@@ -42,6 +43,7 @@ fn render(view: &View<'_>, _options: &Options) -> Result<Vec<u8>, ReportError> {
         filter(view, &values),
         cells::section(view, &values),
         comparisons::section(view, &values),
+        rebuilt(view),
         runs::reasons(view),
         agents::section(view),
         runs::section(view, &values),
@@ -177,6 +179,34 @@ fn filter(view: &View<'_>, values: &Values<'_>) -> String {
          id=\"verdict\" autocomplete=\"off\"><option value=\"\">all</option>{verdicts}</select></label>\n<button \
          type=\"reset\">Show all</button>\n<output id=\"shown\">All {} cells</output>\n</form>\n",
         view.cells.len()
+    )
+}
+
+fn rebuilt(view: &View<'_>) -> String {
+    if view.rebuilt.is_empty() {
+        return String::new();
+    }
+    let (header, rows) = rebuilds::table(view);
+    let head: String = header
+        .iter()
+        .enumerate()
+        .map(|(place, title)| sortable(title, if place < 3 { "" } else { "n" }))
+        .collect();
+    let body: String = rows
+        .iter()
+        .zip(&view.rebuilt)
+        .map(|(row, rebuilt)| {
+            let names: String = row.iter().take(3).map(|name| value(name)).collect();
+            let counts = row.iter().skip(3).zip(rebuilt.seen);
+            let counts: String = counts.map(|(text, seen)| sorted(f64::from(seen), text)).collect();
+            format!("<tr>{names}{counts}</tr>\n")
+        })
+        .collect();
+    format!(
+        "<section id=\"rebuilt\">\n<h2>When the server was rebuilt</h2>\n<div class=\"wide\"><table \
+         class=\"data\">\n<caption>{}</caption>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n\
+         </table></div>\n</section>\n",
+        escaped(&rebuilds::about(view))
     )
 }
 

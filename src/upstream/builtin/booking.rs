@@ -21,6 +21,7 @@ pub(super) const BOOKING: Builtin = Builtin {
             help: "Declare idempotency_key: a booking sent again with the same key is not made twice",
             default: false,
         },
+        Setting { name: "guests", help: "Require the number of guests for a booking", default: false },
     ],
     identity: Identity {
         name: "hotel-front-desk",
@@ -37,6 +38,7 @@ const FIRST_ID: u64 = 1001;
 struct Hotel {
     search: bool,
     idempotent: bool,
+    guests: bool,
     /// By id, so that they are listed in the order in which they were made.
     bookings: BTreeMap<u64, Object>,
     /// The arguments, without the key, and the answer of every keyed booking.
@@ -48,6 +50,7 @@ impl Hotel {
         Hotel {
             search: settings.on("search"),
             idempotent: settings.on("idempotent"),
+            guests: settings.on("guests"),
             bookings: BTreeMap::new(),
             keys: BTreeMap::new(),
         }
@@ -57,7 +60,10 @@ impl Hotel {
         let guest = text(arguments, "guest")?;
         let room = room(arguments)?;
         let date = date(arguments)?;
-        let wanted = wanted(guest, room, date);
+        let mut wanted = wanted(guest, room, date);
+        if self.guests {
+            wanted.insert("guests".into(), guests(arguments)?.into());
+        }
         if self.idempotent
             && let Some(key) = key(arguments)?
             && let Some((earlier, record)) = self.keys.get(key)
@@ -125,6 +131,10 @@ impl Desk for Hotel {
                 "examples": ["lovelace-12-2026-12-03"]
             });
         }
+        if self.guests {
+            create["guests"] =
+                json!({"type": "integer", "minimum": 1, "description": "Number of guests", "examples": [1]});
+        }
         let id = json!({"booking_id": {"type": "string", "description": "Id of the booking, as create_booking returned it",
                                        "examples": ["BK-1001"]}});
         let filter = json!({
@@ -138,7 +148,7 @@ impl Desk for Hotel {
                 "Book a room for a guest for one night. Returns the booking with its id.",
                 ToolKind::Add,
                 create,
-                &["guest", "room", "date"],
+                if self.guests { &["guest", "room", "date", "guests"] } else { &["guest", "room", "date"] },
             ),
             tool("get_booking", "Show one booking by its id.", ToolKind::Read, id.clone(), &["booking_id"]),
         ];
@@ -179,7 +189,7 @@ impl Desk for Hotel {
             && let Ok(Some(key)) = key(arguments)
         {
             let mut wanted = record.clone();
-            wanted.retain(|name, _| ["guest", "room", "date"].contains(&name.as_str()));
+            wanted.retain(|name, _| ["guest", "room", "date", "guests"].contains(&name.as_str()));
             self.keys.insert(key.to_owned(), (wanted, record.clone()));
         }
     }
@@ -223,6 +233,14 @@ fn key(arguments: &Object) -> Result<Option<&str>, String> {
         None | Some(Value::Null) => Ok(None),
         Some(_) => text(arguments, "idempotency_key").map(Some),
     }
+}
+
+fn guests(arguments: &Object) -> Result<i64, String> {
+    let value = arguments.get("guests").ok_or("guests is missing")?;
+    value
+        .as_i64()
+        .filter(|guests| *guests >= 1)
+        .ok_or_else(|| format!("guests must be 1 or more, not {value}"))
 }
 
 fn room(arguments: &Object) -> Result<i64, String> {
