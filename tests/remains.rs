@@ -60,6 +60,14 @@ impl Place {
         self.pids()
     }
 
+    /// Waits until two of the three runs have ended, so that only the one that hangs is left.
+    fn only_one_left(&self) {
+        let runs = self.dir.path().join("out/runs.jsonl");
+        eventually("two finished runs", || {
+            std::fs::read_to_string(&runs).unwrap_or_default().lines().count() == 2
+        });
+    }
+
     /// Everything below the folder has ended, and so have these processes.
     fn nothing_runs(&self, pids: &[i32]) {
         let place = self.dir.path().display().to_string();
@@ -106,11 +114,9 @@ fn result<'a>(results: &'a [RunResult], agent: &str) -> &'a RunResult {
 
 #[test]
 fn a_suite_that_ends_by_itself_leaves_no_process() {
-    let place = Place::new("4s");
-    let mut child = place.start();
-    let pids = place.families();
-    child.wait().unwrap();
-    place.nothing_runs(&pids);
+    let place = Place::new("15s");
+    place.start().wait().unwrap();
+    place.nothing_runs(&place.pids());
     let results = read_runs(&place.dir.path().join("out")).unwrap();
     assert_eq!(results.len(), 3);
     assert!(results.iter().all(|run| !run.verdict.is_tested()));
@@ -142,6 +148,7 @@ fn kill_9_of_the_runner_leaves_no_process() {
     let place = Place::new("10m");
     let mut child = place.start();
     let pids = place.families();
+    place.only_one_left();
     child.kill().unwrap();
     child.wait().unwrap();
     place.nothing_runs(&pids);

@@ -38,8 +38,10 @@ const NOTE_EVERY: Duration = Duration::from_millis(250);
 /// How long processes may live after the tree's roots ended before they count as leaked:
 /// helpers need a moment to see that their input was closed.
 const SETTLE: Duration = Duration::from_millis(300);
-/// Time between two looks at the process table.
+/// Time between the first two looks at the process table.
 const LOOK_EVERY: Duration = Duration::from_millis(15);
+/// Time between two looks later on.
+const LOOK_SELDOM: Duration = Duration::from_millis(120);
 /// Rounds of killing after which what is left counts as surviving.
 const KILL_ROUNDS: u32 = 200;
 
@@ -145,10 +147,21 @@ impl Tree {
             }
         }
         if self.notes.is_none() && cfg!(target_os = "linux") {
-            let members = Arc::clone(&self.members);
+            let (members, watchdog) = (Arc::clone(&self.members), self.watchdog.clone());
+            let mark = self.mark.clone();
             self.notes = Some(tokio::spawn(async move {
                 loop {
-                    lock(&members).note();
+                    {
+                        let mut known = lock(&members);
+                        let before = known.seen.len();
+                        known.note();
+                        // What has dropped its mark and its parent is known to nobody else.
+                        if known.seen.len() > before
+                            && let Some(watchdog) = &watchdog
+                        {
+                            watchdog.watch_tree(&mark, &known);
+                        }
+                    }
                     tokio::time::sleep(NOTE_EVERY).await;
                 }
             }));
@@ -227,9 +240,14 @@ impl Tree {
         asked
     }
 
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this room ends processes, and bounds the time that it takes"
+    )]
     async fn until_gone(&self, processes: &mut [&mut Process], bound: Duration) {
-        let looks = bound.as_millis() / LOOK_EVERY.as_millis();
-        for _ in 0..=looks {
+        let begun = tokio::time::Instant::now();
+        let mut pause = LOOK_EVERY;
+        loop {
             let mut gone = true;
             for process in processes.iter_mut() {
                 gone &= process.poll().is_some();
@@ -239,10 +257,12 @@ impl Tree {
                 members.reap();
                 gone &= members.alive().is_empty();
             }
-            if gone {
+            // A look at the whole table takes its time on a busy machine: time is counted, not looks.
+            if gone || begun.elapsed() >= bound {
                 return;
             }
-            tokio::time::sleep(LOOK_EVERY).await;
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(LOOK_SELDOM);
         }
     }
 

@@ -21,7 +21,7 @@ const KILL_ROUNDS: u32 = 500;
 
 #[derive(Debug, Serialize, Deserialize)]
 enum Line {
-    Watch { tree: String, roots: Vec<(i32, u64)>, marks: Vec<String> },
+    Watch { tree: String, roots: Vec<(i32, u64)>, marks: Vec<String>, seen: Vec<(i32, u64)> },
     Forget { tree: String },
 }
 
@@ -55,7 +55,8 @@ impl Watchdog {
 
     pub(crate) fn watch_tree(&self, tree: &str, members: &Members) {
         let marks = members.marks.iter().map(|mark| String::from_utf8_lossy(mark).into_owned()).collect();
-        self.send(&Line::Watch { tree: tree.to_owned(), roots: members.roots.clone(), marks });
+        let seen = members.seen.iter().copied().collect();
+        self.send(&Line::Watch { tree: tree.to_owned(), roots: members.roots.clone(), marks, seen });
     }
 
     pub(crate) fn forget_tree(&self, tree: &str) {
@@ -89,9 +90,9 @@ pub fn watch(input: impl BufRead) -> usize {
     for line in input.lines() {
         let Ok(line) = line else { break };
         match serde_json::from_str(&line) {
-            Ok(Line::Watch { tree, roots, marks }) => {
+            Ok(Line::Watch { tree, roots, marks, seen }) => {
                 let marks = marks.into_iter().map(String::into_bytes).collect();
-                trees.insert(tree, Members { marks, roots, ..Members::default() });
+                trees.insert(tree, Members { marks, roots, seen: seen.into_iter().collect() });
             }
             Ok(Line::Forget { tree }) => {
                 trees.remove(&tree);

@@ -3,9 +3,9 @@
 use super::text::visible;
 use super::{Options, ReportError};
 
-/// A text cell. What a spreadsheet would take for a formula gets a leading `'`, and what could steer a
-/// terminal or end a C string is shown; line breaks and tabs are quoted by the format. Numbers are not
-/// written through here.
+/// A text cell. What a spreadsheet would take for a formula gets a leading `'`; what ends a C string or
+/// begins a terminal's command is shown in words. All else comes back as it was. Numbers are not written
+/// through here.
 pub(super) fn cell(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     if text.starts_with(['=', '+', '-', '@', '\t', '\0']) {
@@ -13,8 +13,7 @@ pub(super) fn cell(text: &str) -> String {
     }
     for character in text.chars() {
         match character {
-            '\n' | '\r' | '\t' => shown.push(character),
-            control if control.is_control() => shown.push_str(&visible(control.encode_utf8(&mut [0; 4]))),
+            '\0' | '\u{1b}' | '\u{9b}' => shown.push_str(&visible(character.encode_utf8(&mut [0; 4]))),
             character => shown.push(character),
         }
     }

@@ -390,22 +390,6 @@ impl From<&SuiteInfo> for SuiteSummary {
     }
 }
 
-impl From<&Rebuilt<'_>> for RebuiltSummary {
-    fn from(row: &Rebuilt<'_>) -> RebuiltSummary {
-        let [refreshed, stale, refused, resent] = row.seen;
-        RebuiltSummary {
-            agent: row.agent.to_owned(),
-            model: row.model.to_owned(),
-            scenario: row.scenario.to_owned(),
-            runs: row.runs,
-            catalogue_refreshed: refreshed,
-            called_with_stale_catalogue: stale,
-            refused_stale_epoch: refused,
-            resent_after_epoch_change: resent,
-        }
-    }
-}
-
 impl From<&AgentView<'_>> for AgentSummary {
     fn from(agent: &AgentView<'_>) -> AgentSummary {
         let AgentView {
@@ -439,6 +423,22 @@ impl From<&AgentView<'_>> for AgentSummary {
             timed_out,
             leaking,
             model_retries,
+        }
+    }
+}
+
+impl From<&Rebuilt<'_>> for RebuiltSummary {
+    fn from(row: &Rebuilt<'_>) -> RebuiltSummary {
+        let [refreshed, stale, refused, resent] = row.seen;
+        RebuiltSummary {
+            agent: row.agent.to_owned(),
+            model: row.model.to_owned(),
+            scenario: row.scenario.to_owned(),
+            runs: row.runs,
+            catalogue_refreshed: refreshed,
+            called_with_stale_catalogue: stale,
+            refused_stale_epoch: refused,
+            resent_after_epoch_change: resent,
         }
     }
 }

@@ -135,10 +135,10 @@ pub struct View<'a> {
     pub errors: Vec<Reason<'a>>,
     /// What was violated, the most frequent first.
     pub violations: Vec<ViolationKind<'a>>,
-    /// What agents did when their server was rebuilt.
-    pub rebuilt: Vec<Rebuilt<'a>>,
     /// What is known of the agents themselves.
     pub agents: Vec<AgentView<'a>>,
+    /// What agents did when their server was rebuilt.
+    pub rebuilt: Vec<Rebuilt<'a>>,
     /// How the gates stand.
     pub gates: Vec<GateResult>,
 }
@@ -169,8 +169,8 @@ impl<'a> View<'a> {
             not_tested: reasons(&cells, Verdict::NotTested),
             errors: reasons(&cells, Verdict::Error),
             violations: violations(&cells),
-            rebuilt: rebuilds::of(&results.runs),
             agents: agents::of(&cells),
+            rebuilt: rebuilds::of(&results.runs),
             cells,
             gates: Vec::new(),
         };

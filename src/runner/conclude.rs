@@ -111,6 +111,25 @@ pub fn conclude(judgement: &Judgement, circumstances: &Circumstances<'_>) -> Con
     judged
 }
 
+/// Why the agent cannot have shown its model a tool. Some programs begin without the tools of a server
+/// that takes long to start.
+fn saw_no_tools(records: &[Record]) -> Option<&'static str> {
+    let asked = records.iter().position(|record| matches!(record.event, Event::ToolsRequested { .. }));
+    let Some(asked) = asked else {
+        return Some(
+            "the agent never asked its MCP server for tools: check the profile's MCP configuration and the agent's \
+             permissions",
+        );
+    };
+    let over = records.iter().rposition(|record| matches!(record.event, Event::TurnEnded { .. }));
+    let listed = |record: &Record| matches!(record.event, Event::ToolsListed { .. });
+    let in_time = records.get(asked..over.unwrap_or(records.len())).unwrap_or_default().iter().any(listed);
+    (!in_time).then_some(
+        "the agent was done before its MCP server had listed its tools: the server starts slowly, and the agent does \
+         not wait for it; see whether a setting makes it wait",
+    )
+}
+
 /// Why a rebuild was not the one that the scenario is about, as far as the trace can tell.
 fn rebuilt_otherwise(scenario: Option<&str>, records: &[Record]) -> Option<String> {
     let id = scenario?.split(':').next()?;
@@ -142,25 +161,6 @@ fn rebuilt_otherwise(scenario: Option<&str>, records: &[Record]) -> Option<Strin
         }
         _ => None,
     }
-}
-
-/// Why the agent cannot have shown its model a tool. Some programs begin without the tools of a server
-/// that takes long to start.
-fn saw_no_tools(records: &[Record]) -> Option<&'static str> {
-    let asked = records.iter().position(|record| matches!(record.event, Event::ToolsRequested { .. }));
-    let Some(asked) = asked else {
-        return Some(
-            "the agent never asked its MCP server for tools: check the profile's MCP configuration and the agent's \
-             permissions",
-        );
-    };
-    let over = records.iter().rposition(|record| matches!(record.event, Event::TurnEnded { .. }));
-    let listed = |record: &Record| matches!(record.event, Event::ToolsListed { .. });
-    let in_time = records.get(asked..over.unwrap_or(records.len())).unwrap_or_default().iter().any(listed);
-    (!in_time).then_some(
-        "the agent was done before its MCP server had listed its tools: the server starts slowly, and the agent does \
-         not wait for it; see whether a setting makes it wait",
-    )
 }
 
 /// What an agent that never came to a call was still waiting for when its time was up: the handshake,

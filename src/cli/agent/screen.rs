@@ -25,7 +25,7 @@ impl Screen {
         let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
         let before = if *begun { "\n" } else { "" };
         *begun = false;
-        let _ = writeln!(io::stdout(), "{before}{text}");
+        let _ = writeln!(io::stdout(), "{before}{}", visible(text));
     }
 
     /// Asks for a line.
@@ -46,6 +46,11 @@ impl Screen {
         };
         self.line(&format!("  {mark} {}: {}", call.name, one_line(text)));
     }
+}
+
+/// Without what a terminal obeys: models and tools write what they like.
+fn visible(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() && !matches!(c, '\n' | '\t') { ' ' } else { c }).collect()
 }
 
 fn one_line(text: &str) -> String {
@@ -75,12 +80,22 @@ impl Listener for Screen {
             return;
         }
         let mut out = io::stdout();
-        let _ = write!(out, "{piece}");
+        let _ = write!(out, "{}", visible(piece));
         let _ = out.flush();
         *self.begun.lock().unwrap_or_else(PoisonError::into_inner) = !piece.ends_with('\n');
     }
 
     fn discarded(&self) {
         self.line("\n  (the answer broke off; asked again)");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_tool_writes_does_not_reach_the_terminal_as_commands() {
+        assert_eq!(visible("a\u{1b}[2Jb\r\u{9b}c\n\td"), "a [2Jb  c\n\td");
     }
 }
