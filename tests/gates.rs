@@ -350,7 +350,11 @@ fn a_rate_that_is_known_well_enough_ends_its_cell_again_after_an_interruption() 
 #[test]
 fn the_committed_schemas_are_those_of_the_types() {
     let place = Place::new(SUITE);
-    for (name, file) in [("summary", "summary.schema.json"), ("comparison", "comparison.schema.json")] {
+    for (name, file) in [
+        ("summary", "summary.schema.json"),
+        ("comparison", "comparison.schema.json"),
+        ("contract", "contract.schema.json"),
+    ] {
         let schema = place.says(0, &["schema", name]);
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/reference").join(file);
         let committed = std::fs::read_to_string(&path).unwrap_or_default();

@@ -2,6 +2,7 @@
 
 use super::run::print;
 use super::{Failure, exit};
+use crate::contract::schema::ContractFile;
 use crate::report::{ChangesSummary, Summary};
 
 /// Arguments of `nochmal schema`.
@@ -19,6 +20,8 @@ pub enum SchemaOf {
     Summary,
     /// What `nochmal compare --format json` prints
     Comparison,
+    /// A contract, as `nochmal contract` reads it
+    Contract,
 }
 
 impl SchemaOf {
@@ -30,6 +33,7 @@ impl SchemaOf {
         let schema = match self {
             SchemaOf::Summary => schemars::schema_for!(Summary),
             SchemaOf::Comparison => schemars::schema_for!(ChangesSummary),
+            SchemaOf::Contract => schemars::schema_for!(ContractFile),
         };
         serde_json::to_string_pretty(&schema).map(|text| text + "\n")
     }

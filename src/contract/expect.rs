@@ -122,7 +122,7 @@ pub struct TextCheck {
     pub matches: Option<Pattern>,
 }
 
-const EXPECT: Shape = Shape::new(
+pub(super) const EXPECT: Shape = Shape::new(
     "an expectation",
     &["is_error", "category", "retry", "requests", "committed", "secret_in_result", "result", "text"],
 )
@@ -133,7 +133,7 @@ const EXPECT: Shape = Shape::new(
 ]);
 const PART: Shape = Shape::new("a part of the result", &["equals", "matches", "type", "length", "present"])
     .hints(&[("absent", "write `present: false`"), ("is", "it is called `type` or `equals`")]);
-const TEXT: Shape = Shape::new("the text of the result", &["contains", "lacks", "matches"])
+pub(super) const TEXT: Shape = Shape::new("the text of the result", &["contains", "lacks", "matches"])
     .hints(&[("not_contains", "it is called `lacks`"), ("absent", "it is called `lacks`")]);
 
 /// The most requests that can be expected.

@@ -66,7 +66,7 @@ pub struct Case {
     pub expect: Expect,
 }
 
-const CONTRACT: Shape = Shape::new(
+pub(super) const CONTRACT: Shape = Shape::new(
     "a contract",
     &["contract", "description", "upstream", "fixture", "secrets", "vars", "limits", "cases"],
 )
@@ -78,20 +78,22 @@ const CONTRACT: Shape = Shape::new(
     ("expect", "it stands in a case, under `cases:`"),
     ("call", "it stands in a case, under `cases:`"),
 ]);
-const UPSTREAM: Shape =
+pub(super) const UPSTREAM: Shape =
     Shape::new("the upstream of a contract", &["command", "args", "env", "cwd", "url", "headers"])
         .hints(&[("builtin", "the built-in upstreams call no HTTP API: there is nothing to answer them")]);
-const BACKEND: Shape = Shape::new("the backend of a contract", &["listen"])
+pub(super) const BACKEND: Shape = Shape::new("the backend of a contract", &["listen"])
     .hints(&[("status", "an answer stands in a case, as its `fixture:`")]);
-const LIMITS: Shape = Shape::new("the limits of a contract", &["start", "call"]);
-const CASE: Shape = Shape::new("a case", &["id", "description", "call", "fixture", "expect"]).hints(&[
-    ("tool", "it stands under `call:`"),
-    ("args", "it stands under `call:`"),
-    ("request", "which requests are answered stands in `fixture: {match: …}`"),
-    ("status", "it stands under `fixture:`"),
-    ("fixtures", "one or a list, both under `fixture:`"),
-]);
-const CALL: Shape = Shape::new("a call", &["tool", "args"]).hints(&[("arguments", "they are called `args`")]);
+pub(super) const LIMITS: Shape = Shape::new("the limits of a contract", &["start", "call"]);
+pub(super) const CASE: Shape = Shape::new("a case", &["id", "description", "call", "fixture", "expect"])
+    .hints(&[
+        ("tool", "it stands under `call:`"),
+        ("args", "it stands under `call:`"),
+        ("request", "which requests are answered stands in `fixture: {match: …}`"),
+        ("status", "it stands under `fixture:`"),
+        ("fixtures", "one or a list, both under `fixture:`"),
+    ]);
+pub(super) const CALL: Shape =
+    Shape::new("a call", &["tool", "args"]).hints(&[("arguments", "they are called `args`")]);
 
 /// The shortest and longest limit.
 const TIME: std::ops::RangeInclusive<Duration> = Duration::from_millis(10)..=Duration::from_secs(3600);

@@ -164,14 +164,14 @@ impl Fixture {
     }
 }
 
-const FIXTURE: Shape =
+pub(super) const FIXTURE: Shape =
     Shape::new("a fixture", &["match", "status", "headers", "body", "phase", "delay", "committed"]).hints(&[
         ("method", "it stands under `match:`"),
         ("path", "it stands under `match:`"),
         ("url", "the path stands under `match:`, as `path: /v1/…`"),
         ("text", "a body that is no JSON is a text: `body: \"<html>…\"`"),
     ]);
-const MATCH: Shape = Shape::new("a match", &["method", "path", "headers", "body"]);
+pub(super) const MATCH: Shape = Shape::new("a match", &["method", "path", "headers", "body"]);
 /// The longest wait: a test that takes longer has other troubles.
 const LONGEST: Duration = Duration::from_secs(3600);
 

@@ -5,6 +5,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`file`], [`fixture`], [`expect`] | what users write, checked |
+//! | [`schema`] | the same for editors |
 //! | [`answer`], [`claim`], [`check`] | what the tool answered, what it claims by that, and whether that holds. Pure |
 //! | [`report`] | results → terminal, Markdown, JUnit, JSON |
 //! | [`backend`] | the HTTP backend on loopback |
@@ -20,6 +21,7 @@ pub mod expect;
 pub mod file;
 pub mod fixture;
 pub mod report;
+pub mod schema;
 
 pub use check::{CaseResult, Failure, FailureKind, State};
 pub use file::{Case, Contract};

@@ -70,6 +70,11 @@ impl Shape {
         Shape { what, keys, later: &[], hints: &[] }
     }
 
+    /// The keys that it may have.
+    pub const fn keys(&self) -> &'static [&'static str] {
+        self.keys
+    }
+
     /// Keys of the format that this version cannot honour, and must not pass over.
     pub const fn later(self, later: &'static [&'static str]) -> Shape {
         Shape { later, ..self }

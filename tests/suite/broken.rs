@@ -191,13 +191,21 @@ fn sense() {
 #[test]
 fn later() {
     let mut cases = Refusals::default();
-    cases.replaced("some_keys_are_not_available", "repeats: 10", "rebuilt: []\nsecrets: []\nrepeats: 10");
+    cases.replaced("some_keys_are_not_available", "repeats: 10", "rebuilt: []\nrepeats: 10");
     cases.replaced(
         "url_and_oracle_are_not_available",
         "    command: npx\n    args: [\"-y\", \"some-server\"]\n    env: {FILE: \"{{ run.dir }}/memory.jsonl\"}\n",
         "    url: http://localhost:1/mcp\n    oracle: {command: [x]}\n",
     );
     cases.replaced("builtin_that_comes_later", "{builtin: booking, search: true}", "{builtin: clinic}");
+    insta::assert_snapshot!(cases.0);
+}
+
+#[test]
+fn secrets() {
+    let mut cases = Refusals::default();
+    cases.replaced("names_of_variables", "repeats: 10", "secrets: [A, A, 'B C', {}]\nrepeats: 10");
+    cases.replaced("no_list", "repeats: 10", "secrets: API_TOKEN\nrepeats: 10");
     insta::assert_snapshot!(cases.0);
 }
 
