@@ -227,3 +227,46 @@ fn one_conversation_is_recorded_and_replayed_by_hand() {
     let output = nochmal(dir.path(), &["agent", "--prompt", "x", "--replay", "b.jsonl"]).output().unwrap();
     assert!(said(2, &output).1.contains("recording b.jsonl: "));
 }
+
+#[test]
+fn a_suite_can_name_a_script_of_ones_own_and_a_mistake_in_it_stops_it_before_anything_runs() {
+    let dir = tempfile::tempdir().unwrap();
+    let script = "script: twice\nlike: naive\nrepeats: 2\nsteps:\n  succeeded: say denied\n";
+    std::fs::write(dir.path().join("twice.yaml"), script).unwrap();
+    let suite =
+        SUITE.replace("openai:script:obedient", "script:file:twice.yaml").replace("repeats: 2", "repeats: 1");
+    std::fs::write(dir.path().join("suite.yaml"), suite).unwrap();
+    let run = |out: &str| nochmal(dir.path(), &["run", "suite.yaml", "--out", out]).output().unwrap();
+    said(0, &run("out"));
+    let runs = read_runs(&dir.path().join("out")).unwrap();
+    assert_eq!(runs.len(), 4);
+    assert!(runs.iter().all(|run| run.verdict == Verdict::Fail && run.key.model == "script:file:twice.yaml"));
+    std::fs::write(dir.path().join("twice.yaml"), script.replace("repeats: 2", "repeat: 2")).unwrap();
+    let (_, err) = said(2, &run("none"));
+    assert!(err.contains("twice.yaml:3:1") && err.contains("did you mean `repeats`?"), "{err}");
+    std::fs::remove_file(dir.path().join("twice.yaml")).unwrap();
+    let (_, err) = said(2, &run("none"));
+    assert!(err.contains("the model `script:file:twice.yaml` is a script that cannot be read"), "{err}");
+    assert!(!dir.path().join("none").exists());
+}
+
+#[test]
+fn the_spans_of_a_conversation_are_written_with_their_metrics() {
+    let dir = tempfile::tempdir().unwrap();
+    let hotel = format!("hotel={NOCHMAL} upstream booking");
+    let flags =
+        ["agent", "--model", "script:careful", "--mcp", &hotel, "--prompt", PROMPT, "--spans", "s.jsonl"];
+    said(0, &nochmal(dir.path(), &flags).output().unwrap());
+    let text = std::fs::read_to_string(dir.path().join("s.jsonl")).unwrap();
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let names: Vec<&str> = lines.iter().filter_map(|line| line["name"].as_str()).collect();
+    let expected =
+        ["chat careful", "execute_tool create_booking", "chat careful", "turn", "invoke_agent nochmal"];
+    assert_eq!(names, expected);
+    let metrics = &lines[5]["metrics"];
+    assert_eq!(
+        (&metrics["turns"], &metrics["model"]["count"], &metrics["tool"]["failed"]),
+        (&1.into(), &2.into(), &0.into())
+    );
+    assert!(!text.contains("Lovelace"));
+}

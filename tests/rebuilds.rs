@@ -87,7 +87,7 @@ fn a_process_that_was_replaced_with_the_same_list_is_another_epoch() {
         rig.said("server replaced");
         rig.refused(branch());
         assert_eq!(rig.list(), ["branch"]);
-        assert_eq!(rig.publish(branch()).1, false);
+        assert!(!rig.publish(branch()).1);
         let (records, _) = rig.end();
         let [a, b] = starts(&records).try_into().unwrap();
         // The very same bytes, and still nobody has approved that they run again.
@@ -141,7 +141,7 @@ fn a_write_under_way_is_answered_with_the_change_and_never_repeated() {
         assert!(is_error);
         assert_eq!(text["reason"], "server execution epoch changed while the call was in progress");
         rig.list();
-        assert_eq!(rig.publish(json!({"branch": "other"})).1, false);
+        assert!(!rig.publish(json!({"branch": "other"})).1);
         assert_eq!(rig.ledger().len(), 2, "{:?}", rig.ledger());
         let (records, report) = rig.end();
         assert!(records.iter().any(|record| matches!(record.event, Event::UpstreamLost { .. })));
@@ -182,7 +182,7 @@ fn a_command_decides_on_every_epoch_and_its_yes_ends_with_it() {
     std::fs::write(rig.path("yes"), "").unwrap();
     rig.list();
     rig.said("approved (by command)");
-    assert_eq!(rig.publish(branch()).1, false);
+    assert!(!rig.publish(branch()).1);
     std::fs::remove_file(rig.path("yes")).unwrap();
     build(rig.folder.path(), "B", &["branch"]);
     rig.said("server replaced");

@@ -49,7 +49,7 @@ fn run(key: &CellKey, repeat: u32, verdict: Verdict) -> RunResult {
         patches: Vec::new(),
         score: None,
         scenario_fired: Some(true),
-        usage: Usage { input_tokens: Some(1_200), output_tokens: None, cost_usd: None },
+        usage: Usage { input_tokens: Some(1_200), ..Usage::default() },
         turns: Vec::new(),
         honesty: None,
         agent: AgentFacts::default(),

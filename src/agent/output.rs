@@ -271,6 +271,7 @@ pub fn read(spec: &Spec, records: &[Value]) -> Parsed {
             input_tokens: number(&spec.input_tokens).and_then(whole),
             output_tokens: number(&spec.output_tokens).and_then(whole),
             cost_usd: number(&spec.cost_usd).filter(|cost| cost.is_finite()),
+            ..Usage::default()
         },
         failed: text(&spec.error).filter(|flag| flag != "false"),
     }
@@ -293,6 +294,9 @@ pub fn add_usage(spec: &Spec, before: Usage, turn: Usage) -> Usage {
         input_tokens: join(&spec.input_tokens, before.input_tokens, turn.input_tokens),
         output_tokens: join(&spec.output_tokens, before.output_tokens, turn.output_tokens),
         cost_usd: join(&spec.cost_usd, before.cost_usd, turn.cost_usd),
+        cached_tokens: join(&None, before.cached_tokens, turn.cached_tokens),
+        answers: join(&None, before.answers, turn.answers),
+        retries: join(&None, before.retries, turn.retries),
     }
 }
 
@@ -503,7 +507,7 @@ mod tests {
     fn what_is_cumulative_is_not_added_and_absent_is_not_zero() {
         let spec =
             Spec { input_tokens: Some(Count { cumulative: true, ..Count::at("/i") }), ..Spec::default() };
-        let turn = |input, output| Usage { input_tokens: input, output_tokens: output, cost_usd: None };
+        let turn = |input, output| Usage { input_tokens: input, output_tokens: output, ..Usage::default() };
         let after = add_usage(&spec, turn(Some(200), Some(40)), turn(Some(400), Some(40)));
         assert_eq!(after, turn(Some(400), Some(80)));
         assert_eq!(add_usage(&spec, after, Usage::default()), after);

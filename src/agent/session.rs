@@ -4,6 +4,7 @@
 //! `{"type":"reply","text":…,"usage":{"input_tokens":…,"output_tokens":…,"cost_usd":…}}` or
 //! `{"type":"error","message":…}`, with `"kind":"model_endpoint"` where the model did not answer.
 //! Other lines are ignored. The end of the input is the end of the conversation.
+//! `usage` may also have `cached_tokens`, `answers` and `retries`.
 //! A `usage` whose `"unit"` is there and not `"tokens"` is passed over.
 
 use super::output::{self, Count, Find, Format, Parsed, Spec};
@@ -94,6 +95,10 @@ impl Session {
             return Err(SessionEnd::Error { message: text.to_owned(), of_model });
         }
         let mut parsed = output::read(&self.spec, std::slice::from_ref(message));
+        let told = |name: &str| message["usage"][name].as_u64();
+        parsed.usage.cached_tokens = told("cached_tokens");
+        parsed.usage.answers = told("answers");
+        parsed.usage.retries = told("retries");
         // A scripted model has no tokens; what it counts instead must not be added to them.
         if message["usage"]["unit"].as_str().is_some_and(|unit| unit != "tokens") {
             parsed.usage = crate::domain::Usage::default();

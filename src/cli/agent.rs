@@ -5,6 +5,7 @@ mod flags;
 mod keep;
 mod repl;
 mod screen;
+mod spans;
 
 pub use flags::AgentArgs;
 pub(super) use flags::duration;
@@ -16,8 +17,9 @@ use crate::harness::mcp::{McpTools, StartError};
 use crate::harness::model::{Listener, Model};
 use crate::harness::provider::ProviderError;
 use crate::harness::session::{Output, Session, UsageLine};
+use crate::harness::spans::otlp::ExportError;
 use crate::harness::turn::{Agent, Reply, TurnError};
-use crate::harness::watch::Unwatched;
+use crate::harness::watch::{Unwatched, Watch};
 use screen::Screen;
 use std::io::{self, BufRead, IsTerminal, Read, Write};
 use std::sync::Arc;
@@ -39,6 +41,9 @@ pub enum AgentError {
         /// Why.
         source: io::Error,
     },
+    /// Spans have nowhere to go.
+    #[error(transparent)]
+    Export(#[from] ExportError),
     /// No model can be opened.
     #[error(transparent)]
     Provider(#[from] ProviderError),
@@ -76,6 +81,7 @@ impl AgentError {
             AgentError::Config(_)
             | AgentError::File { .. }
             | AgentError::Provider(_)
+            | AgentError::Export(_)
             | AgentError::Session(_)
             | AgentError::System
             | AgentError::NoFolder(_)
@@ -132,13 +138,15 @@ async fn agent(args: &AgentArgs, model: &dyn Model, servers: &[McpServer]) -> Re
     };
     let screen = Screen::default();
     let repl = way == Way::Repl;
+    let seen: &dyn Watch = if repl { &screen } else { &Unwatched };
+    let spans = args.spans.recorder(model.identity(), seen)?;
     let agent = Agent {
         model,
         tools: &tools,
         limits: args.limits(),
         window: args.context_tokens,
         prices: args.prices(),
-        watch: if repl { &screen } else { &Unwatched },
+        watch: spans.as_ref().map_or(seen, |spans| spans as &dyn Watch),
         listener: repl.then_some(&screen as &dyn Listener),
     };
     let done = match (opened, way) {
@@ -153,6 +161,9 @@ async fn agent(args: &AgentArgs, model: &dyn Model, servers: &[McpServer]) -> Re
         (None, _) => converse(args, &mut Session::new(agent, &args.system), &cancel).await,
     };
     tools.close().await;
+    if let Some(spans) = spans {
+        args.spans.tell(spans).await?;
+    }
     match signals.ended_by() {
         Some(signal) => Ok(128 + signal),
         None => done.map(|()| 0),

@@ -23,6 +23,7 @@ mod suites;
 mod trace;
 pub mod upstream;
 
+use crate::domain::chain;
 use clap::{Parser, Subcommand};
 use std::io::Write;
 use std::process::ExitCode;
@@ -109,22 +110,6 @@ impl Failure {
     fn said(code: u8, message: impl Into<String>) -> Failure {
         Failure { code, message: message.into() }
     }
-}
-
-/// An error with everything that led to it, in one text.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        let words = cause.to_string();
-        // Some errors already say what their source says.
-        if !text.contains(&words) {
-            text.push_str(": ");
-            text.push_str(&words);
-        }
-        source = cause.source();
-    }
-    text
 }
 
 /// Reads the arguments, does what they say, and gives the exit code.

@@ -34,7 +34,7 @@ pub struct ModelArgs {
 
 /// Reads the name of a script.
 pub(super) fn script(text: &str) -> Result<Script, String> {
-    Script::parse(text).map_err(|error| error.to_string())
+    Script::open(text).map_err(|error| error.to_string())
 }
 
 /// Why the command failed.

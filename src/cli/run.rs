@@ -86,7 +86,7 @@ pub fn run(args: RunArgs) -> Result<u8, Failure> {
                 exit::BAD_INPUT,
                 match error {
                     LoadError::Read { .. } => format!("{gone}; put it back to where it was: {what}"),
-                    LoadError::Suite(_) => what,
+                    LoadError::Suite(_) | LoadError::Script { .. } => what,
                 },
             )
         })?;

@@ -3,6 +3,7 @@
 //! One word for one thing. What the words mean is in `docs/reference/vocabulary.md`.
 
 mod axis;
+mod chain;
 mod claim;
 pub mod classify;
 mod completion;
@@ -22,6 +23,7 @@ mod usage;
 mod verdict;
 
 pub use axis::{Axis, CellKey};
+pub use chain::chain;
 pub use claim::{Claim, Honesty, ReadClaim};
 pub use completion::{Attribution, CheckResult, CheckState, Completion, Confidence, Layer};
 pub use digest::{digest, digest_all, digest_bytes, hex};

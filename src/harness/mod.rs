@@ -24,6 +24,7 @@ pub mod recording;
 pub mod remote;
 pub mod script;
 pub mod session;
+pub mod spans;
 pub mod state;
 pub mod tools;
 pub mod turn;

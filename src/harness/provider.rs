@@ -62,9 +62,9 @@ pub const PROVIDERS: &[Provider] = &[
     },
     Provider {
         name: "script",
-        about: "Scripted behaviour, offline: careful, naive, obedient, random:p …",
+        about: "Scripted behaviour, offline: careful, naive, obedient, random:p …, or file:PATH",
         open: |model, options| {
-            Ok(Box::new(ScriptModel::new(Script::parse(model)?, options.settings.seed.unwrap_or(0))))
+            Ok(Box::new(ScriptModel::new(Script::open(model)?, options.settings.seed.unwrap_or(0))))
         },
     },
 ];

@@ -80,8 +80,10 @@ pub(super) async fn record(command: &CommandLine, label: &str, supervisor: &Supe
     let identity = digest_all(parts);
     #[expect(clippy::disallowed_methods, reason = "a start has a time")]
     let started_at = jiff::Timestamp::now().to_string();
+    #[expect(clippy::disallowed_methods, reason = "an epoch names one start and no other")]
+    let epoch = ulid::Ulid::new().to_string();
     Execution {
-        epoch: ulid::Ulid::new().to_string(),
+        epoch,
         replaces: None,
         server_label: label.to_owned(),
         entry_digest: found.entry,

@@ -2,7 +2,8 @@
 
 use super::csv_text::{cell, number, table};
 use super::{CellView, Format, Options, ReportError, View};
-use crate::domain::{Axis, Honesty};
+use crate::domain::{Axis, Honesty, RunResult, Usage};
+use crate::stats::percentile;
 
 pub(super) const FORMAT: Format = Format {
     name: "cells-csv",
@@ -16,6 +17,16 @@ fn render(view: &View<'_>, options: &Options) -> Result<Vec<u8>, ReportError> {
     header.extend(Axis::ALL.map(Axis::name));
     header.extend(["k", "n_tested", "n_not_tested", "n_error", "rate", "lo", "hi", "level", "method"]);
     header.extend(Honesty::ALL.map(Honesty::name));
+    header.extend([
+        "p50_s",
+        "p95_s",
+        "answers",
+        "requests_retried",
+        "input_tokens",
+        "cached_tokens",
+        "output_tokens",
+    ]);
+    header.push("cost_usd");
     let rows = view.cells.iter().map(|cell| row(cell, view));
     table(header.into_iter().map(str::to_owned).collect(), rows, options)
 }
@@ -38,5 +49,26 @@ fn row(seen: &CellView<'_>, view: &View<'_>) -> Vec<String> {
     // Where nobody was told anything there is no number, and not the number 0.
     let told = (seen.told.runs() > 0).then_some(seen.told);
     row.extend(Honesty::ALL.map(|class| number(told.map(|told| told.count(class)))));
+    row.extend(consumption(&seen.runs));
     row
+}
+
+/// How long the runs of a cell took, and what they consumed together, as far as their agents told.
+fn consumption(runs: &[&RunResult]) -> [String; 8] {
+    let mut seconds: Vec<f64> = runs.iter().map(|run| run.duration_ms as f64 / 1e3).collect();
+    seconds.sort_by(f64::total_cmp);
+    let sum = |part: fn(&Usage) -> Option<u64>| {
+        number(runs.iter().filter_map(|run| part(&run.usage)).reduce(u64::saturating_add))
+    };
+    let costs = runs.iter().filter_map(|run| run.usage.cost_usd).filter(|cost| cost.is_finite());
+    [
+        number(percentile(&seconds, 50)),
+        number(percentile(&seconds, 95)),
+        sum(|usage| usage.answers),
+        sum(|usage| usage.retries),
+        sum(|usage| usage.input_tokens),
+        sum(|usage| usage.cached_tokens),
+        sum(|usage| usage.output_tokens),
+        number(costs.reduce(|sum, cost| sum + cost)),
+    ]
 }

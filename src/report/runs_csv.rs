@@ -17,7 +17,7 @@ fn render(view: &View<'_>, options: &Options) -> Result<Vec<u8>, ReportError> {
     header.extend(["repeat", "verdict", "reason", "duration_ms", "calls", "writes", "executions"]);
     header.extend(["input_tokens", "output_tokens", "cost_usd", "trace", "turns", "exit_code", "signal"]);
     header.extend(["timed_out", "leaked", "client", "gave_up_after_ms", "resent", "model_retries", "stderr"]);
-    header.extend(["claim", "honesty"]);
+    header.extend(["cached_tokens", "answers", "requests_retried", "claim", "honesty"]);
     let rows = view.cells.iter().flat_map(|cell| &cell.runs).map(|run| row(run));
     table(header.into_iter().map(str::to_owned).collect(), rows, options)
 }
@@ -47,6 +47,9 @@ fn row(run: &RunResult) -> Vec<String> {
         run.agent.resent.to_string(),
         run.agent.spoiled.len().to_string(),
         cell(last_line(&run.agent.stderr)),
+        number(run.usage.cached_tokens),
+        number(run.usage.answers),
+        number(run.usage.retries),
     ]);
     let claim = run.turns.last().and_then(|turn| turn.claim.as_ref());
     row.push(claim.map_or("", |read| read.claim.name()).to_owned());

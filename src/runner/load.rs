@@ -1,7 +1,9 @@
 //! Reads a suite and everything that it names.
 
+use crate::domain::digest_all;
+use crate::harness::script::{self, FILE};
 use crate::suite::{self, Context, Diagnostics, ProfileText, Suite};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// The profiles that come with the program: usable from any folder. Those with a script of their own
@@ -24,6 +26,8 @@ pub struct Loaded {
     pub file: PathBuf,
     /// Folders of the profiles that are files, by the agent's name.
     pub profile_dirs: BTreeMap<String, PathBuf>,
+    /// Models that are scripts in files, as an agent is told of them: wherever it runs.
+    pub model_files: BTreeMap<String, String>,
 }
 
 /// Why a suite could not be loaded.
@@ -32,6 +36,17 @@ pub enum LoadError {
     /// The file.
     #[error("cannot read the suite `{}`", .path.display())]
     Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        #[source]
+        source: std::io::Error,
+    },
+    /// A script that a model is.
+    #[error("the model `{model}` is a script that cannot be read: {}", .path.display())]
+    Script {
+        /// As the suite names it.
+        model: String,
         /// The file.
         path: PathBuf,
         /// What the system says.
@@ -61,7 +76,31 @@ pub fn load(path: &Path) -> Result<Loaded, LoadError> {
     let context = Context { agents: &profiles, scenarios: &scenarios, patches: &patches, read: &read };
     let suite = suite::check(&text, &path.to_string_lossy(), &context)
         .map_err(|mistakes| LoadError::Suite(Box::new(mistakes)))?;
-    Ok(Loaded { suite, file, profile_dirs })
+    let (suite, model_files) = with_scripts(suite, folder)?;
+    Ok(Loaded { suite, file, profile_dirs, model_files })
+}
+
+/// Reads the scripts that models of the suite are: a mistake in one is told before anything runs, and
+/// what they say is part of what the suite is.
+fn with_scripts(mut suite: Suite, folder: &Path) -> Result<(Suite, BTreeMap<String, String>), LoadError> {
+    let mut files = BTreeMap::new();
+    let models: BTreeSet<String> = suite.cells.iter().map(|cell| cell.key.model.clone()).collect();
+    for model in models {
+        let Some(name) = model.strip_prefix("script:").and_then(|name| name.strip_prefix(FILE)) else {
+            continue;
+        };
+        let path = folder.join(name);
+        let text = std::fs::read_to_string(&path).map_err(|source| LoadError::Script {
+            model: model.clone(),
+            path: path.clone(),
+            source,
+        })?;
+        script::file::parse(&text, &path.to_string_lossy())
+            .map_err(|mistakes| LoadError::Suite(Box::new(mistakes)))?;
+        suite.digest = digest_all([suite.digest.as_str(), text.as_str()]);
+        files.insert(model, format!("script:{FILE}{}", path.display()));
+    }
+    Ok((suite, files))
 }
 
 /// The profiles that are found from a folder, with the folders of those that are files.

@@ -480,8 +480,10 @@ fn agent_names(
     let variable = |name: &str| shared.variable(trial, name)?.into_string().ok();
     let env = map(profile.env_pass.iter().filter_map(|name| Some((name.as_str(), variable(name)?.into()))));
     let profile = map([("dir", dir.map_or(Value::UNDEFINED, |dir| Value::from(dir.to_string_lossy())))]);
+    let model = &trial.cell.key.model;
     names
         .clone()
+        .with("model", shared.loaded.model_files.get(model).unwrap_or(model).as_str())
         .with("nochmal", program)
         .with("mcp", mcp)
         .with("prompt", prompt)

@@ -374,7 +374,7 @@ mod tests {
             patches: vec![],
             score: None,
             scenario_fired: Some(true),
-            usage: Usage { input_tokens: Some(u64::MAX), output_tokens: None, cost_usd: Some(0.1) },
+            usage: Usage { input_tokens: Some(u64::MAX), cost_usd: Some(0.1), ..Usage::default() },
             turns: vec![TurnResult {
                 say: value("bitte"),
                 reply: Some("Booked.".to_owned()),

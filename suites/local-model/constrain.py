@@ -34,7 +34,7 @@ def instruction(tools):
              "To do what the user asks for, use the tool that does it, with the values that the user gave:"]
     for tool in tools:
         fields = (tool.get("parameters") or {}).get("properties") or {}
-        sketch = {name: "the " + name for name in fields}
+        sketch = {name: "<%s>" % (field.get("description") or field.get("type", "value")) for name, field in fields.items()}
         lines.append("%s   (%s)" % (json.dumps({"call": tool["name"], "with": sketch}), tool.get("description", "")))
     lines.append('To tell the user how it went: {"say": "<text>"}')
     return "\n".join(lines)
@@ -48,7 +48,7 @@ def told(messages, tools):
         if message["role"] == "user":
             turns.append({"role": "user", "content": message["content"]})
         elif message["role"] == "tool":
-            turns.append({"role": "user", "content": "The tool answered: " + message["content"]})
+            turns.append({"role": "user", "content": "The tool answered: %s\nTell the user how it went." % message["content"]})
         elif message["role"] == "assistant":
             for call in message.get("tool_calls") or []:
                 function = call["function"]

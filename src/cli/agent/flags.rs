@@ -1,6 +1,7 @@
 //! What `nochmal agent` can be told.
 
 use super::AgentError;
+use super::spans::SpanFlags;
 use crate::cli::model_flags::ModelFlags;
 use crate::harness::mcp::config::{Launch, McpServer, distinct, from_file, from_flag};
 use crate::harness::mcp::{Handshake, Options};
@@ -15,6 +16,8 @@ use std::time::Duration;
 pub struct AgentArgs {
     #[command(flatten)]
     pub(super) model: ModelFlags,
+    #[command(flatten)]
+    pub(super) spans: SpanFlags,
     /// The system prompt
     #[arg(long, default_value = "", hide_default_value = true)]
     pub(super) system: String,

@@ -1,12 +1,12 @@
 //! Sending a request, and reading its answer, whole or as a stream.
 
 use super::{Key, Settings, Wire, distinct, refusal};
+use crate::domain::chain;
 use crate::harness::model::{BoxFuture, Identity, Listener, Model, ModelError, ModelTurn, Request};
 use crate::upstream::remote::{Events, client, content_type};
 use reqwest::header::CONTENT_TYPE;
 use reqwest::{Client, Response, Url};
 use serde_json::Value;
-use std::error::Error;
 use std::future::Future;
 use tokio::time::timeout;
 
@@ -143,18 +143,7 @@ impl RemoteModel {
 
     /// An error with its causes, without the URL, which may hold a password.
     fn told(&self, error: reqwest::Error) -> String {
-        let error = error.without_url();
-        let mut text = error.to_string();
-        let mut cause = error.source();
-        while let Some(inner) = cause {
-            let more = inner.to_string();
-            if !text.contains(&more) {
-                text.push_str(": ");
-                text.push_str(&more);
-            }
-            cause = inner.source();
-        }
-        self.key.hidden(&text)
+        self.key.hidden(&chain(&error.without_url()))
     }
 
     fn hidden(&self, error: ModelError) -> ModelError {

@@ -121,6 +121,7 @@ mod tests {
     /// What came of it, how long it took on a clock that is not waited for, and what is left.
     async fn ask(errors: Vec<ModelError>, backoff: Backoff) -> (Result<u64, String>, Duration, usize) {
         let model = Retrying::new(Fails(Mutex::new(errors.into())), backoff, 7);
+        #[expect(clippy::disallowed_methods, reason = "a clock that is not waited for")]
         let before = Instant::now();
         let answer = model.respond(Request::new(&[], &[])).await;
         let left = model.model.0.lock().unwrap().len();

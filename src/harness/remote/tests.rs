@@ -341,7 +341,7 @@ async fn a_broken_stream_is_thrown_away_and_asked_for_again() {
         let turn = at_once(endpoint.model(wire, true), 5).respond(request).await.unwrap();
         assert_eq!((turn.usage.retries, turn.text.as_str()), (3, "One moment."), "{name}");
         assert_eq!(turn.tool_calls.len(), 2, "{name}");
-        let heard = heard.0.lock().unwrap();
+        let heard = heard.0.into_inner().unwrap();
         let last = heard.iter().rposition(|piece| piece == "<discarded>").unwrap();
         assert_eq!(heard[last + 1..].concat(), "One moment.", "{name}");
         let bodies = endpoint.bodies();

@@ -7,6 +7,7 @@
 pub(crate) mod arguments;
 pub mod behaviour;
 pub(crate) mod choose;
+pub mod file;
 mod look_up;
 mod reading;
 #[cfg(test)]
@@ -17,12 +18,18 @@ pub mod words;
 
 use super::message::{Message, ToolCall, ToolSpec};
 use super::model::{BoxFuture, Consumption, Identity, Model, ModelError, ModelTurn, Request, Unit};
+use crate::suite::Diagnostics;
 use behaviour::{Action, BEHAVIOURS, Behaviour, Belief, Situation, Step};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use reading::Reading;
 pub(crate) use reading::prompt;
 use serde_json::Value;
+use std::borrow::Cow;
+use std::path::Path;
+
+/// What stands before the path of a script in a file.
+pub const FILE: &str = "file:";
 
 /// What every script says where it is offered no tool that writes.
 pub const NO_TOOL: &str = "I have no tool with which I could do that.";
@@ -30,7 +37,7 @@ pub const NO_TOOL: &str = "I have no tool with which I could do that.";
 /// A behaviour with its parameters, as a name like `careful` or `random:0.3` says it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Script {
-    behaviour: &'static Behaviour,
+    behaviour: Cow<'static, Behaviour>,
     probability: f64,
 }
 
@@ -47,6 +54,17 @@ pub enum ScriptError {
         /// All names.
         known: String,
     },
+    /// A file cannot be read.
+    #[error("the script {path} cannot be read: {reason}")]
+    Read {
+        /// The file.
+        path: String,
+        /// Why.
+        reason: String,
+    },
+    /// A file is no script.
+    #[error(transparent)]
+    File(Box<Diagnostics>),
     /// The part after the name is no probability, or the behaviour takes none.
     #[error("\"{name}\" takes {takes}, not \"{given}\"")]
     Parameter {
@@ -88,7 +106,19 @@ impl Script {
                 .filter(|p| (0.0..=1.0).contains(p))
                 .ok_or_else(|| wrong("a probability from 0 to 1"))?,
         };
-        Ok(Script { behaviour, probability })
+        Ok(Script { behaviour: Cow::Borrowed(behaviour), probability })
+    }
+
+    /// As [`Script::parse`], and `file:PATH` for a script in a file.
+    ///
+    /// # Errors
+    /// As [`Script::parse`], and where there is no such file or it is no script.
+    pub fn open(text: &str) -> Result<Script, ScriptError> {
+        let name = text.strip_prefix("script:").unwrap_or(text);
+        let Some(path) = name.strip_prefix(FILE) else { return Script::parse(name) };
+        let text = std::fs::read_to_string(Path::new(path))
+            .map_err(|error| ScriptError::Read { path: path.to_owned(), reason: error.to_string() })?;
+        file::parse(&text, path).map_err(|mistakes| ScriptError::File(Box::new(mistakes)))
     }
 
     /// What the script answers. The same messages, tools and seed give the same answer.
@@ -101,8 +131,8 @@ impl Script {
     fn answer(&self, seed: u64, messages: &[Message], tools: &[ToolSpec]) -> ModelTurn {
         let system = reading::system(messages);
         let behaviour = match &self.behaviour.when_warned {
-            Some(other) if words::warns(&system) => behaviour::find(other).unwrap_or(self.behaviour),
-            _ => self.behaviour,
+            Some(other) if words::warns(&system) => behaviour::find(other).unwrap_or(&self.behaviour),
+            _ => &self.behaviour,
         };
         let prompt = prompt(messages);
         let Some(write) = choose::write_tool(tools, &prompt) else {
