@@ -6,6 +6,7 @@ use super::text::{
     counted, k_of_n, p_value, percent, percent_interval, points, points_interval, short_digest, shortened,
     visible,
 };
+use super::told;
 use super::truth::{Entry, Grid, grids};
 use super::words::{
     by_source, capital, comparison_axes, comparison_methods, effect, limits, outcome, patch_outcome,
@@ -58,6 +59,9 @@ pub(super) fn sections(view: &View<'_>, most: usize) -> Vec<(&'static str, Strin
     }
     if !view.cells.is_empty() {
         sections.push(("Cells", cells(view, most)));
+    }
+    if told::is_known(view) {
+        sections.push((told::TITLE, told(view, most)));
     }
     if !view.results.sources.is_empty() {
         sections.push(("Folder by folder", folders(view, most)));
@@ -259,6 +263,24 @@ fn kinds(cell: &CellView<'_>) -> String {
     let kinds: Vec<String> =
         cell.violations.iter().map(|(kind, runs)| format!("{} in {runs}", code(kind))).collect();
     kinds.join(", ")
+}
+
+fn told(view: &View<'_>, most: usize) -> String {
+    let (header, rows) = told::table(view);
+    let axes = view.varied.len();
+    let mut table = Table::new();
+    for (title, place) in header.iter().zip(0..) {
+        if place < axes {
+            table.left(title)
+        } else {
+            table.right(title)
+        };
+    }
+    for row in rows {
+        let cells = row.into_iter().zip(0..);
+        table.row(cells.map(|(text, place)| if place < axes { code(&text) } else { text }).collect());
+    }
+    format!("{}\n\n<sub>{}</sub>", table.render(most), capital(&told::about(view)))
 }
 
 fn rebuilt(view: &View<'_>, most: usize) -> String {

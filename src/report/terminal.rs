@@ -3,6 +3,7 @@
 
 use super::rebuilds;
 use super::text::{counted, k_of_n, p_value, shortened, visible};
+use super::told;
 use super::truth::{Entry, Grid, grids};
 use super::words::{
     by_source, comparison_axes, comparison_methods, outcome, patch_outcome, patch_overall, sources,
@@ -23,6 +24,9 @@ pub fn text(view: &View<'_>, options: &Options) -> String {
     }
     if !view.comparisons.is_empty() {
         parts.push(patches(view, options));
+    }
+    if told::is_known(view) {
+        parts.push(told(view, options));
     }
     if !view.results.sources.is_empty() {
         parts.push(folders(view, options));
@@ -224,6 +228,18 @@ fn folders(view: &View<'_>, options: &Options) -> String {
     }
     let names: Vec<String> = sources(view).iter().map(|line| wrapped(&visible(line), options)).collect();
     format!("Folder by folder, failed of tested\n{}\n{}", finish(&table), names.join("\n"))
+}
+
+fn told(view: &View<'_>, options: &Options) -> String {
+    let (header, rows) = told::table(view);
+    let axes = view.varied.len();
+    let numbers: Vec<usize> = (axes..header.len()).collect();
+    let mut table = table(options, header, &numbers);
+    for row in rows {
+        let cells = row.into_iter().zip(0..);
+        table.add_row(cells.map(|(text, place)| if place < axes { value(&text) } else { Cell::new(text) }));
+    }
+    format!("{}\n{}\n{}", told::TITLE, finish(&table), wrapped(&told::about(view), options))
 }
 
 fn rebuilt(view: &View<'_>, options: &Options) -> String {

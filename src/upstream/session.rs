@@ -12,8 +12,8 @@ pub struct Session {
 }
 
 enum Way {
-    Pipes { talk: Talk, running: Running },
-    Http(remote::probe::Talk),
+    Pipes(Box<(Talk, Running)>),
+    Http(Box<remote::probe::Talk>),
 }
 
 /// What came of a call.
@@ -39,7 +39,7 @@ impl Session {
             Target::Command(command) => command,
             Target::Url(remote) => {
                 let (talk, tools) = remote::probe::Talk::open(remote, limit).await?;
-                return Ok(Session { way: Way::Http(talk), tools });
+                return Ok(Session { way: Way::Http(Box::new(talk)), tools });
             }
         };
         let mut running = launch(command)?;
@@ -49,7 +49,7 @@ impl Session {
         };
         let mut talk = Talk::new(stdin, stdout, limit);
         let trouble = match talk.list().await {
-            Ok(tools) => return Ok(Session { way: Way::Pipes { talk, running }, tools }),
+            Ok(tools) => return Ok(Session { way: Way::Pipes(Box::new((talk, running))), tools }),
             Err(trouble) => trouble,
         };
         if matches!(trouble, Trouble::Gone) {
@@ -73,7 +73,7 @@ impl Session {
     /// Calls a tool; `arguments` is a JSON object.
     pub async fn call(&mut self, tool: &str, arguments: &str, limit: Duration) -> Called {
         match &mut self.way {
-            Way::Pipes { talk, .. } => match talk.call(tool, arguments, limit).await {
+            Way::Pipes(pipes) => match pipes.0.call(tool, arguments, limit).await {
                 Ok(result) => Called::Result(result),
                 Err(Trouble::Gone) => Called::Gone(None),
                 Err(Trouble::Silent(_)) => Called::Silent,
@@ -89,7 +89,8 @@ impl Session {
     /// Ends it, and all that was started for it. How a process ended, where there was one.
     pub async fn end(self) -> Option<Ended> {
         match self.way {
-            Way::Pipes { talk, running } => {
+            Way::Pipes(pipes) => {
+                let (talk, running) = *pipes;
                 // Closes its stdin, at which servers end.
                 drop(talk);
                 Some(running.end().await)

@@ -14,6 +14,7 @@ mod truth;
 use super::rebuilds;
 use super::svg::{escaped, source};
 use super::text::visible;
+use super::told;
 use super::words::{capital, limits, outcome};
 use super::{CellView, Format, Options, ReportError, View};
 use crate::domain::{Axis, CellId, CellKey};
@@ -45,6 +46,7 @@ fn render(view: &View<'_>, _options: &Options) -> Result<Vec<u8>, ReportError> {
         cells::section(view, &values),
         comparisons::section(view, &values),
         truth::section(view),
+        told(view),
         rebuilt(view),
         runs::reasons(view),
         agents::section(view),
@@ -181,6 +183,33 @@ fn filter(view: &View<'_>, values: &Values<'_>) -> String {
          id=\"verdict\" autocomplete=\"off\"><option value=\"\">all</option>{verdicts}</select></label>\n<button \
          type=\"reset\">Show all</button>\n<output id=\"shown\">All {} cells</output>\n</form>\n",
         view.cells.len()
+    )
+}
+
+fn told(view: &View<'_>) -> String {
+    if !told::is_known(view) {
+        return String::new();
+    }
+    let (header, rows) = told::table(view);
+    let axes = view.varied.len();
+    let classed = |text: &str, place: usize, tag: &str| {
+        let class = if place < axes { "" } else { " class=\"n\"" };
+        format!("<{tag}{class}>{}</{}>", escaped(&visible(text)), tag.split(' ').next().unwrap_or(tag))
+    };
+    let head: String =
+        header.iter().zip(0..).map(|(title, place)| classed(title, place, "th scope=\"col\"")).collect();
+    let body: String = rows
+        .iter()
+        .map(|row| {
+            let cells: String = row.iter().zip(0..).map(|(text, place)| classed(text, place, "td")).collect();
+            format!("<tr>{cells}</tr>\n")
+        })
+        .collect();
+    format!(
+        "<section id=\"told\">\n<h2>{}</h2>\n<div class=\"wide\"><table class=\"data\">\n<caption>{}</caption>\n\
+         <thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n</table></div>\n</section>\n",
+        told::TITLE,
+        escaped(&capital(&told::about(view)))
     )
 }
 
