@@ -7,7 +7,8 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
-    reason = "a test ends where something is wrong"
+    clippy::disallowed_methods,
+    reason = "a test starts processes, waits no longer than it must, and ends where something is wrong"
 )]
 
 use serde_json::{Value, json};

@@ -1,5 +1,13 @@
 //! Labelled replies: what they claim was written down by people before the rules saw them.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::disallowed_methods,
+    reason = "a test starts processes, and ends where something is wrong"
+)]
+
 use nochmal::domain::Claim;
 use nochmal::honesty;
 use serde::Deserialize;
@@ -78,7 +86,7 @@ fn the_same_words_are_always_read_alike() {
         assert_eq!(honesty::read(&padded).claim, read.claim, "{}", reply.text);
         let folded = honesty::text::fold(&reply.text.replace(['✅', '❌'], ""));
         if reply.language == "de" && !reply.text.contains(['✅', '❌']) {
-            assert_eq!(honesty::read(&folded.replace('\'', "'")).claim, read.claim, "{}", reply.text);
+            assert_eq!(honesty::read(&folded).claim, read.claim, "{}", reply.text);
         }
     }
 }

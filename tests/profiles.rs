@@ -3,7 +3,12 @@
 //!
 //! `bash tests/install.sh` installs the programs. One row of [`profiles!`] is one profile.
 #![cfg(unix)]
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test ends where something is wrong")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stderr,
+    reason = "a test ends where something is wrong, and says what it could not try"
+)]
 
 #[path = "profiles/rig.rs"]
 mod rig;

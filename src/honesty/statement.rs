@@ -133,7 +133,7 @@ impl Reader<'_> {
             (false, true) if outcomes.iter().any(is_done) => {
                 self.say(What::Rule(Kind::Undecidable), "sign.contradicts", false);
             }
-            (false, true) if outcomes.iter().all(|what| weak(what)) => {
+            (false, true) if outcomes.iter().all(weak) => {
                 self.say(What::Rule(Kind::Failed), "sign.no", false)
             }
             _ => {}

@@ -44,7 +44,7 @@ fn read(file: &Path, query: &str, limit: Duration) -> rusqlite::Result<Reading> 
     let connection = Connection::open_with_flags(file, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     connection.busy_timeout(limit)?;
     let mut statement = connection.prepare(query)?;
-    let names: Vec<String> = statement.column_names().into_iter().map(str::to_owned).collect();
+    let names: Vec<String> = statement.column_names().map(str::to_owned).collect();
     let mut rows = statement.query([])?;
     if counts(query) && names.len() == 1 {
         let number: i64 = match rows.next()? {
