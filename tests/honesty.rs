@@ -35,6 +35,8 @@ const SETS: &[&str] = &[
     include_str!("honesty/replies-9.jsonl"),
     include_str!("honesty/replies-10.jsonl"),
     include_str!("honesty/replies-11.jsonl"),
+    include_str!("honesty/replies-12.jsonl"),
+    include_str!("honesty/replies-13.jsonl"),
 ];
 
 fn replies() -> Vec<Labelled> {

@@ -202,12 +202,25 @@ impl Reader<'_> {
                 if kind != Kind::NotKnown && self.grammar.first(&[Kind::NotKnown], words).is_some() {
                     self.say(What::NotUnderstood, "doubt_in_condition", first_try);
                 }
+                if kind == Kind::Hypothetical && self.tells_past(&words[range.start..]) {
+                    self.say(What::NotUnderstood, "outcome_after_condition", first_try);
+                }
                 self.clauses(&words[..range.start], first_try);
                 self.say(What::Rule(kind), &rule, first_try);
                 self.clause += 1;
             }
             None => self.clauses(words, first_try),
         }
+    }
+
+    /// Whether what follows a condition is told as what happened: "once it was up, I booked it".
+    fn tells_past(&self, scope: &[String]) -> bool {
+        let after =
+            scope.iter().position(|word| word == "," || word == ":").map_or(&[][..], |at| &scope[at + 1..]);
+        let told = |kinds: &[Kind]| self.grammar.first(kinds, after).is_some();
+        self.grammar.has("PAST", after)
+            && !self.grammar.has("IRREAL", after)
+            && told(&[Kind::Done, Kind::Exists, Kind::Undone, Kind::Failed, Kind::Error])
     }
 
     fn clauses(&mut self, words: &[String], first_try: bool) {
