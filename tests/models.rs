@@ -179,7 +179,8 @@ fn a_suite_on_a_recording_asks_nobody_and_tells_every_difference() {
 
     // A run that was not recorded has no answers.
     std::fs::write(path.join("suite.yaml"), SUITE.replace("repeats: 2", "repeats: 3")).unwrap();
-    let (_, _, more) = run(0, "more", &["--replay", "tapes"], &[]);
+    let (out, _, more) = run(1, "more", &["--replay", "tapes"], &[]);
+    assert!(out.contains("Replay: 8 of 12 runs could be replayed"), "{out}");
     let missing: Vec<_> = more.iter().filter(|run| run.verdict == Verdict::Error).collect();
     assert_eq!(missing.len(), 4);
     assert!(missing.iter().all(|run| run.reason.contains("recording ")), "{}", missing[0].reason);
@@ -226,6 +227,14 @@ fn one_conversation_is_recorded_and_replayed_by_hand() {
     );
     let output = nochmal(dir.path(), &["agent", "--prompt", "x", "--replay", "b.jsonl"]).output().unwrap();
     assert!(said(2, &output).1.contains("recording b.jsonl: "));
+    // What somebody has kept is never written over.
+    for flag in ["--record", "--spans"] {
+        let kept = std::fs::read(dir.path().join("a.jsonl")).unwrap();
+        let flags = ["agent", "--prompt", "x", "--model", "script:careful", flag, "a.jsonl"];
+        let output = nochmal(dir.path(), &flags).output().unwrap();
+        assert!(said(2, &output).1.contains("choose another name"), "{flag}");
+        assert_eq!(std::fs::read(dir.path().join("a.jsonl")).unwrap(), kept, "{flag}");
+    }
 }
 
 #[test]

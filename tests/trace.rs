@@ -129,3 +129,55 @@ fn a_trace_is_shown_as_a_timeline() {
     assert!(String::from_utf8_lossy(&shown.stderr).contains("it has no closing line"));
     assert_eq!(code(&nochmal(dir.path(), &["trace", "show", "nowhere.jsonl"])), 2);
 }
+
+/// `runs.jsonl` has no chain of its own: what it says must be what the traces prove.
+#[test]
+fn a_verdict_that_its_trace_does_not_prove_fails_verify_and_report() {
+    let dir = tempfile::tempdir().unwrap();
+    let (out, _) = results(dir.path());
+    let runs = out.join("runs.jsonl");
+    let text = std::fs::read_to_string(&runs).unwrap();
+    let lines: Vec<serde_json::Value> =
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let failed = lines.iter().position(|run| run["verdict"] == "FAIL").unwrap();
+    let doctored = |change: &dyn Fn(&mut serde_json::Value)| {
+        let mut lines = lines.clone();
+        change(&mut lines[failed]);
+        let lines: String = lines.iter().map(|line| format!("{line}\n")).collect();
+        std::fs::write(&runs, lines).unwrap();
+        let verified = nochmal(dir.path(), &["trace", "verify", "out", "--quiet"]);
+        (code(&verified), stdout(&verified), code(&nochmal(dir.path(), &["report", "out"])))
+    };
+    for verdict in ["PASS", "NOT_TESTED", "ERROR"] {
+        let (verified, told, report) = doctored(&|run| run["verdict"] = verdict.into());
+        assert_eq!((verified, report), (1, 1), "{verdict}: {told}");
+        assert!(told.starts_with("CHANGED") && told.contains("the trace proves FAIL"), "{told}");
+    }
+    std::fs::remove_file(out.join(lines[failed]["trace"].as_str().unwrap())).unwrap();
+    let (verified, told, report) = doctored(&|run| {
+        run["verdict"] = "PASS".into();
+        run["trace"] = serde_json::Value::Null;
+        run["trace_digest"] = serde_json::Value::Null;
+    });
+    assert_eq!((verified, report), (1, 1), "{told}");
+    assert!(told.starts_with("MISSING") && told.contains("names no trace"), "{told}");
+}
+
+/// A full disk is no reader that has seen enough.
+#[cfg(target_os = "linux")]
+#[test]
+#[expect(clippy::disallowed_methods, reason = "a test starts the program as a user does")]
+fn what_cannot_be_printed_is_no_success() {
+    let dir = tempfile::tempdir().unwrap();
+    for arguments in [["schema", "summary"].as_slice(), &["scenarios"], &["--help"]] {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let output = Command::new(env!("CARGO_BIN_EXE_nochmal"))
+            .current_dir(dir.path())
+            .args(arguments)
+            .stdout(full)
+            .output()
+            .unwrap();
+        assert_eq!(code(&output), 1, "{arguments:?}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains("cannot write to stdout"));
+    }
+}

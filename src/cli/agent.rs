@@ -128,6 +128,10 @@ async fn agent(args: &AgentArgs, model: &dyn Model, servers: &[McpServer]) -> Re
     };
     let cancel = CancellationToken::new();
     let signals = Signals::watch(&cancel, way == Way::Repl)?;
+    let screen = Screen::default();
+    let repl = way == Way::Repl;
+    let seen: &dyn Watch = if repl { &screen } else { &Unwatched };
+    let spans = args.spans.recorder(model.identity(), seen)?;
     let opened = match &args.session {
         Some(name) => Some(keep::open(name, &args.system)?),
         None => None,
@@ -136,10 +140,6 @@ async fn agent(args: &AgentArgs, model: &dyn Model, servers: &[McpServer]) -> Re
         Ok(tools) => tools,
         Err(error) => return signals.ended_by().map_or(Err(error.into()), |signal| Ok(128 + signal)),
     };
-    let screen = Screen::default();
-    let repl = way == Way::Repl;
-    let seen: &dyn Watch = if repl { &screen } else { &Unwatched };
-    let spans = args.spans.recorder(model.identity(), seen)?;
     let agent = Agent {
         model,
         tools: &tools,
@@ -258,11 +258,47 @@ impl Signals {
 fn stdin_lines() -> mpsc::Receiver<io::Result<String>> {
     let (send, receive) = mpsc::channel(1);
     std::thread::spawn(move || {
-        for line in io::stdin().lock().lines() {
-            if send.blocking_send(line).is_err() {
+        let mut stdin = io::stdin().lock();
+        while let Some(line) = next_line(&mut stdin) {
+            // A line that is no text is one mistake; a stream that cannot be read is the end.
+            let over = line.as_ref().is_err_and(|error| error.kind() != io::ErrorKind::InvalidData);
+            if send.blocking_send(line).is_err() || over {
                 break;
             }
         }
     });
     receive
+}
+
+/// The next line without its end. One that is not valid UTF-8 is read to its end all the same, so that
+/// the one after it can be.
+fn next_line(input: &mut impl BufRead) -> Option<io::Result<String>> {
+    let mut line = Vec::new();
+    match input.read_until(b'\n', &mut line) {
+        Ok(0) => return None,
+        Ok(_) => {}
+        Err(error) => return Some(Err(error)),
+    }
+    if line.last() == Some(&b'\n') {
+        line.pop();
+        if line.last() == Some(&b'\r') {
+            line.pop();
+        }
+    }
+    let text = String::from_utf8(line);
+    Some(text.map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "the line is not valid UTF-8")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_that_is_no_text_costs_only_itself() {
+        let mut input: &[u8] = b"a\r\n\xff\nb";
+        assert_eq!(next_line(&mut input).unwrap().unwrap(), "a");
+        assert_eq!(next_line(&mut input).unwrap().unwrap_err().kind(), io::ErrorKind::InvalidData);
+        assert_eq!(next_line(&mut input).unwrap().unwrap(), "b");
+        assert!(next_line(&mut input).is_none());
+    }
 }

@@ -3,7 +3,6 @@
 use super::{Failure, exit};
 use crate::proxy::rehearsal::benchmark::{Plan, SCENARIOS, play};
 use clap::Args;
-use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -47,7 +46,6 @@ pub fn run(args: BenchmarkArgs) -> Result<u8, Failure> {
         std::fs::create_dir_all(folder).map_err(unwritten)?;
     }
     std::fs::write(&path, bytes).map_err(unwritten)?;
-    // A reader that has seen enough is no reason to fail.
-    let _ = write!(std::io::stdout(), "{}\nThe whole result is in {}.\n", outcome.table(), path.display());
+    super::out::print(&format!("{}\nThe whole result is in {}.\n", outcome.table(), path.display()))?;
     Ok(if outcome.is_as_expected() { exit::OK } else { exit::FAILED })
 }

@@ -1,14 +1,14 @@
 //! `nochmal compare`: what changed, cell by cell.
 
+use super::out::{print, print_bytes};
 use super::report::{gates, measured, now, read, tell};
-use super::run::{level, print, width};
+use super::run::{level, width};
 use super::{Failure, exit};
 use crate::report::{Changes, Options, Side, View, changes_formats};
 use crate::runner::stored;
 use crate::stats::Level;
 use crate::store::write_file;
 use crate::suite::{Filter, Scope};
-use std::io::Write;
 use std::path::PathBuf;
 
 /// Arguments of `nochmal compare`.
@@ -93,15 +93,14 @@ fn show(changes: &Changes<'_, '_>, args: &CompareArgs, options: &Options) -> Res
             write_file(out, name, &bytes).map_err(Failure::input)?;
         }
         if format.name == args.format {
-            // A reader that went away (`| head`) is no failure.
-            let _ = std::io::stdout().write_all(&bytes);
+            print_bytes(&bytes)?;
         }
     }
     if args.format != "terminal" {
         tell(&changes.gates);
     }
     if let Some(out) = args.out.as_ref().filter(|_| args.format == "terminal") {
-        print(&format!("\nReports: {}\n", out.display()));
+        print(&format!("\nReports: {}\n", out.display()))?;
     }
     Ok(exit::of_gates(&changes.gates, changes.anything_tested()))
 }

@@ -1,6 +1,7 @@
 //! `nochmal contract`: tools tested without an agent.
 
-use super::run::{print, width};
+use super::out::print;
+use super::run::width;
 use super::suites::{runtime, this_program};
 use super::{Failure, exit};
 use crate::contract::report::Results;
@@ -70,9 +71,9 @@ pub fn run(args: &ContractArgs) -> Result<u8, Failure> {
         }
     }
     if args.json {
-        print(&results.json().map_err(Failure::internal)?);
+        print(&results.json().map_err(Failure::internal)?)?;
     } else {
-        print(&results.terminal(width()));
+        print(&results.terminal(width()))?;
     }
     if cancel.is_cancelled() {
         return Ok(exit::INTERRUPTED);

@@ -1,6 +1,7 @@
 //! `nochmal doctor`: what is there, and what is missing before a suite can run.
 
-use super::run::{print, width};
+use super::out::print;
+use super::run::width;
 use super::{Failure, exit};
 use crate::runner::doctor::{diagnosis, examine, told};
 use crate::runner::load::load;
@@ -36,9 +37,9 @@ pub fn run(args: &DoctorArgs) -> Result<u8, Failure> {
     runtime.shutdown_background();
     let diagnosis = diagnosis::diagnose(&facts);
     if args.json {
-        print(&told::json(&facts, &diagnosis));
+        print(&told::json(&facts, &diagnosis))?;
     } else {
-        print(&told::text(&facts, &diagnosis, width()));
+        print(&told::text(&facts, &diagnosis, width()))?;
     }
     Ok(if diagnosis.missing.is_empty() { exit::OK } else { exit::FAILED })
 }

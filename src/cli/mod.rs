@@ -11,6 +11,7 @@ mod doctor;
 pub mod exit;
 pub mod model;
 mod model_flags;
+mod out;
 mod plan;
 mod proxy;
 mod rehearse;
@@ -170,9 +171,9 @@ fn parse(arguments: &[String]) -> Result<Command, ExitCode> {
         return Err(told(&proxy::bad_arguments(arguments, &reason)));
     }
     Cli::try_parse_from(arguments).map(|cli| cli.command).map_err(|error| {
-        let _ = error.print();
+        let shown = error.print().and_then(|()| std::io::stdout().flush());
         if !error.use_stderr() {
-            return ExitCode::from(exit::OK);
+            return out::written(shown).map_or_else(|failure| told(&failure), |()| ExitCode::from(exit::OK));
         }
         if is_proxy && let Err(unwritten) = proxy::tell_report_file(arguments, &first_paragraph(&error)) {
             return told(&Failure::said(exit::BAD_INPUT, unwritten));

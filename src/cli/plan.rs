@@ -1,6 +1,7 @@
 //! `nochmal plan`: what a suite would run, what its repeats can tell apart, and what it would take.
 
-use super::run::{level, print};
+use super::out::print;
+use super::run::level;
 use super::{Failure, exit};
 use crate::report::planning::{self, Planned};
 use crate::runner::load::load;
@@ -48,10 +49,10 @@ pub fn run(args: &PlanArgs) -> Result<u8, Failure> {
         per_model: suite.limits.per_model,
         level: args.level,
     };
-    print(&plan::render(suite, &trials));
-    print(&format!("\n{}", planning::text(&planned)));
+    print(&plan::render(suite, &trials))?;
+    print(&format!("\n{}", planning::text(&planned)))?;
     if let Some(earlier) = earlier {
-        print(&format!("\n{}", planning::estimate(&planned, &earlier.name, &earlier.runs)));
+        print(&format!("\n{}", planning::estimate(&planned, &earlier.name, &earlier.runs)))?;
     }
     Ok(exit::OK)
 }

@@ -14,8 +14,9 @@ use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Arguments of `nochmal proxy`.
@@ -267,10 +268,21 @@ impl ProxyArgs {
                 approval,
                 credentials,
             },
-            watch: self.watch.iter().map(PathBuf::from).collect(),
+            watch: self.watched(),
             restart_on_change: self.restart_on == RestartOn::Change,
             approve,
         })
+    }
+
+    /// What is watched. A slip in a path would only show in a restart that never comes.
+    fn watched(&self) -> Vec<PathBuf> {
+        for path in self.watch.iter().filter(|path| !Path::new(path).exists()) {
+            let _ = writeln!(
+                std::io::stderr(),
+                "--watch: there is no `{path}` yet; a restart comes when it is made"
+            );
+        }
+        self.watch.iter().map(PathBuf::from).collect()
     }
 
     /// What the server is called: its program's file.

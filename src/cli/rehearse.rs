@@ -1,6 +1,7 @@
 //! `nochmal rehearse`: a suite with the real agents, and a script in place of every model.
 
-use super::run::{interrupts, print};
+use super::out::print;
+use super::run::interrupts;
 use super::suites::{load_all, runtime, this_program};
 use super::{Failure, exit};
 use crate::harness::script::Script;
@@ -90,10 +91,10 @@ async fn one(
     })?;
     let told = rehearsal.told();
     if args.json {
-        print(&String::from_utf8_lossy(&told.json()));
+        print(&String::from_utf8_lossy(&told.json()))?;
     } else {
-        print(&told.text());
-        print(&format!("\nTraces and the rest: {}\n", outcome.folder.display()));
+        print(&told.text())?;
+        print(&format!("\nTraces and the rest: {}\n", outcome.folder.display()))?;
     }
     if outcome.interrupted {
         return Ok(exit::INTERRUPTED);

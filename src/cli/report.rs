@@ -1,6 +1,7 @@
 //! `nochmal report`: the reports again, from stored results.
 
-use super::run::{level, print, width};
+use super::out::{print, print_bytes};
+use super::run::{level, width};
 use super::{Failure, exit};
 use crate::domain::Axis;
 use crate::report::{GateResult, Options, Results, View, formats, render_template, terminal_text, written};
@@ -139,14 +140,13 @@ pub fn run(args: &ReportArgs) -> Result<u8, Failure> {
             for (name, bytes) in &files {
                 write_file(out, name, bytes).map_err(Failure::input)?;
             }
-            print(&terminal_text(&view, &options));
-            print(&format!("\nReports: {}\n", out.display()));
+            print(&terminal_text(&view, &options))?;
+            print(&format!("\nReports: {}\n", out.display()))?;
         }
-        None if files.is_empty() => print(&terminal_text(&view, &options)),
+        None if files.is_empty() => print(&terminal_text(&view, &options))?,
         None => {
             for (_, bytes) in &files {
-                // A reader that went away (`| head`) is no failure of the report.
-                let _ = std::io::stdout().write_all(bytes);
+                print_bytes(bytes)?;
             }
             tell(&view.gates);
         }

@@ -1,5 +1,6 @@
 //! `nochmal run`: the main job.
 
+use super::out::print;
 use super::suites::{load_all, runtime, this_program};
 use super::{Failure, exit};
 use crate::progress::{RunEvent, View};
@@ -76,6 +77,10 @@ pub fn run(args: RunArgs) -> Result<u8, Failure> {
         rehearsal: None,
         recordings: recordings(args.record.as_deref(), args.replay.as_deref())?,
     };
+    if let Some(folder) = args.record.as_ref().filter(|folder| recordings::any_in(folder)) {
+        let what = format!("`{}` holds recordings already; choose another folder", folder.display());
+        return Err(Failure::said(exit::BAD_INPUT, what));
+    }
     if let Some(folder) = &args.resume {
         let stored = read_matrix(folder).map_err(Failure::input)?;
         let loaded = load(&stored.suite_file).map_err(|error| {
@@ -128,6 +133,11 @@ fn recordings(record: Option<&Path>, replay: Option<&Path>) -> Result<Option<Rec
             );
             Err(Failure::said(exit::BAD_INPUT, what))
         }
+        (None, Some(folder)) if !recordings::any_in(folder) => {
+            let what =
+                format!("`{}` holds no recording; `nochmal run --record` makes them", folder.display());
+            Err(Failure::said(exit::BAD_INPUT, what))
+        }
         (None, Some(folder)) => Ok(Some(Recordings::Replay(absolute(folder)?))),
         (None, None) => Ok(None),
     }
@@ -136,7 +146,7 @@ fn recordings(record: Option<&Path>, replay: Option<&Path>) -> Result<Option<Rec
 fn dry_run(loaded: &Loaded, options: &Options) -> Result<u8, Failure> {
     let filter = Filter::parse_all(&options.filters, &loaded.suite).map_err(Failure::input)?;
     let trials = loaded.suite.trials(&filter, options.repeats);
-    print(&plan::render(&loaded.suite, &trials));
+    print(&plan::render(&loaded.suite, &trials))?;
     Ok(exit::OK)
 }
 
@@ -183,23 +193,23 @@ async fn one(
         | MatrixError::Trial(_)
         | MatrixError::BrokeOff { .. } => Failure::internal(error),
     })?;
-    print(&outcome.table);
+    print(&outcome.table)?;
     let folder = outcome.folder.display();
     if outcome.interrupted {
         print(&format!(
             "\nInterrupted. Finished runs are kept; go on with\n  nochmal run --resume '{folder}'\n"
-        ));
+        ))?;
         return Ok(exit::INTERRUPTED);
     }
-    let replays = options.recordings.as_ref().is_some_and(|recordings| recordings.replayed().is_some());
     let mut code = exit::OK;
-    if replays {
+    if let Some(from) = options.recordings.as_ref().and_then(Recordings::replayed) {
+        let unusable = recordings::unusable(from, outcome.results.iter().map(|run| run.run_id.0.as_str()));
         let runs = outcome.results.iter().map(|run| (run.run_id.0.as_str(), run.agent.drift.as_slice()));
-        let (told, drifted) = recordings::told(runs);
-        print(&format!("\n{told}"));
-        code = if drifted { exit::FAILED } else { exit::OK };
+        let (told, failed) = recordings::told(runs, &unusable);
+        print(&format!("\n{told}"))?;
+        code = if failed { exit::FAILED } else { exit::OK };
     }
-    print(&format!("\nResults: {folder}\n"));
+    print(&format!("\nResults: {folder}\n"))?;
     Ok(exit::worse(code, exit::of_gates(&outcome.gates, matrix::anything_tested(&outcome.results))))
 }
 
@@ -219,9 +229,4 @@ pub(super) async fn interrupts(cancel: CancellationToken) {
         );
         cancel.cancel();
     }
-}
-
-pub(super) fn print(text: &str) {
-    // A reader that went away (`| head`) is no failure of the matrix.
-    let _ = std::io::stdout().write_all(text.as_bytes());
 }

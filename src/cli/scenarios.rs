@@ -3,7 +3,6 @@
 use super::{Failure, exit};
 use crate::scenario::{self, Entry};
 use std::fmt::Write as _;
-use std::io::Write as _;
 
 /// Arguments of `nochmal scenarios`.
 #[derive(Debug, clap::Args)]
@@ -30,8 +29,7 @@ pub fn run(args: &ScenariosArgs) -> Result<u8, Failure> {
             None => return Err(unknown(id)),
         },
     };
-    // A reader that has seen enough is no reason to fail.
-    let _ = std::io::stdout().write_all(text.as_bytes());
+    super::out::print(&text)?;
     Ok(exit::OK)
 }
 

@@ -1,6 +1,6 @@
 //! `nochmal schema`: the JSON Schema of a file format.
 
-use super::run::print;
+use super::out::print;
 use super::{Failure, exit};
 use crate::contract::schema::ContractFile;
 use crate::report::{ChangesSummary, Summary};
@@ -41,6 +41,6 @@ impl SchemaOf {
 
 /// Prints the schema.
 pub fn run(args: &SchemaArgs) -> Result<u8, Failure> {
-    print(&args.format.text().map_err(Failure::internal)?);
+    print(&args.format.text().map_err(Failure::internal)?)?;
     Ok(exit::OK)
 }

@@ -1,6 +1,7 @@
 //! `nochmal trace`: whether traces are as they were written, and one as a timeline.
 
-use super::run::{print, width};
+use super::out::print;
+use super::run::width;
 use super::{Failure, exit};
 use crate::report::{timeline_of, timeline_text};
 use crate::store::{TraceCheck, TraceState, check_trace, read_runs, stray_traces};
@@ -69,13 +70,13 @@ fn file(path: &Path, args: &VerifyArgs) -> Result<bool, Failure> {
         Ok(digest) => {
             if !args.quiet {
                 let kept = if end.is_some() { "as it was kept" } else { "compare it with one that was kept" };
-                print(&format!("whole       {}  end {digest} ({kept})\n", path.display()));
+                print(&format!("whole       {}  end {digest} ({kept})\n", path.display()))?;
             }
             Ok(true)
         }
         Err(error) => {
             let word = if error.is_unfinished() { "UNFINISHED" } else { "CHANGED" };
-            print(&format!("{word:<10}  {}: {error}\n", path.display()));
+            print(&format!("{word:<10}  {}: {error}\n", path.display()))?;
             Ok(false)
         }
     }
@@ -91,14 +92,17 @@ fn folder(path: &Path, quiet: bool) -> Result<bool, Failure> {
             None => whole += 1,
             Some(problem) => {
                 sound = false;
-                print(&format!("{:<10}  {}: {problem}\n", word(&check), path.join(&check.name).display()));
+                print(&format!("{:<10}  {}: {problem}\n", word(&check), path.join(&check.name).display()))?;
             }
         }
     }
     if !quiet {
         let untraced = runs.iter().filter(|run| run.trace.is_none()).count();
         let without = if untraced > 0 { format!("; {untraced} runs have no trace") } else { String::new() };
-        print(&format!("{}: {whole} traces are whole and end as runs.jsonl says{without}\n", path.display()));
+        print(&format!(
+            "{}: {whole} traces are whole and end as runs.jsonl says{without}\n",
+            path.display()
+        ))?;
     }
     Ok(sound)
 }
@@ -107,23 +111,23 @@ fn word(check: &TraceCheck) -> &'static str {
     match &check.state {
         TraceState::Whole { .. } => "whole",
         TraceState::NotKept { .. } => "NOT KEPT",
-        TraceState::Missing => "MISSING",
+        TraceState::Missing | TraceState::NotNamed(_) => "MISSING",
         TraceState::Unreadable(_) => "UNREADABLE",
         TraceState::LeftBehind(_) => "UNFINISHED",
         TraceState::Wrong(error) if error.is_unfinished() => "CUT",
-        TraceState::Wrong(_) => "CHANGED",
+        TraceState::Wrong(_) | TraceState::Contradicts { .. } => "CHANGED",
     }
 }
 
 fn show(args: &ShowArgs) -> Result<u8, Failure> {
     let (records, end) = read_sound(&read(&args.file)?);
     if let Some(Event::Started(started)) = records.first().map(|record| &record.event) {
-        print(&head(started));
+        print(&head(started))?;
     }
-    print(&timeline_text(&timeline_of(&records, usize::MAX), width()));
+    print(&timeline_text(&timeline_of(&records, usize::MAX), width()))?;
     match end {
         Ok(digest) => {
-            print(&format!("\nwhole, end {digest}\n"));
+            print(&format!("\nwhole, end {digest}\n"))?;
             Ok(exit::OK)
         }
         Err(error) => Err(Failure::said(

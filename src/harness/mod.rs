@@ -19,6 +19,7 @@ pub mod journal;
 pub mod mcp;
 pub mod message;
 pub mod model;
+pub mod new_file;
 pub mod provider;
 pub mod recording;
 pub mod remote;

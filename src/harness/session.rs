@@ -71,7 +71,12 @@ impl<J: Journal> Session<'_, J> {
                 biased;
                 () = cancel.cancelled() => return Ok(()),
                 line = lines.recv() => match line {
-                    Some(line) => line?,
+                    Some(Ok(line)) => line,
+                    Some(Err(error)) if error.kind() == io::ErrorKind::InvalidData => {
+                        Output::Error { message: error.to_string(), kind: None }.write(out)?;
+                        continue;
+                    }
+                    Some(Err(error)) => return Err(error),
                     None => return Ok(()),
                 },
             };

@@ -3,6 +3,7 @@
 
 use super::names::Names;
 use crate::harness::recording::Drift;
+use crate::harness::recording::replay::Replayer;
 use crate::suite::template::map;
 use crate::suite::{AgentProfile, Suite, Trial};
 use minijinja::value::Value;
@@ -53,10 +54,33 @@ impl Recordings {
     }
 }
 
+/// The recordings of these runs that cannot be answered from, each with the reason.
+pub fn unusable<'a>(folder: &Path, runs: impl IntoIterator<Item = &'a str>) -> Vec<String> {
+    let reason = |run: &str| Replayer::new(&file(folder, run), None).err().map(|error| error.to_string());
+    runs.into_iter().filter_map(reason).collect()
+}
+
+/// Whether a folder holds recordings.
+pub fn any_in(folder: &Path) -> bool {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.into_iter().any(|entry| entry.path().extension().is_some_and(|extension| extension == "jsonl"))
+}
+
+fn file(folder: &Path, run: &str) -> PathBuf {
+    folder.join(format!("{run}.jsonl"))
+}
+
+/// Removes what an earlier try of the same run has left: the agent writes over nothing.
+pub(super) fn begin_anew(recordings: Option<&Recordings>, trial: &Trial, dir: &Path) {
+    if let Some(Recordings::Record(folder)) = recordings {
+        let _ = std::fs::remove_file(file(folder, &trial.run_id.0));
+    }
+    let _ = std::fs::remove_file(dir.join(DRIFT));
+}
+
 /// Adds `run.record`, `run.replay` and `run.drift`: empty where there is none.
 pub(super) fn with_files(names: Names, recordings: Option<&Recordings>, trial: &Trial, dir: &Path) -> Names {
-    let file =
-        |folder: &Path| Value::from(folder.join(format!("{}.jsonl", trial.run_id.0)).to_string_lossy());
+    let file = |folder: &Path| Value::from(file(folder, &trial.run_id.0).to_string_lossy());
     let none = || Value::from("");
     let (record, replay) = match recordings {
         Some(Recordings::Record(folder)) => (file(folder), none()),
@@ -80,7 +104,10 @@ pub(super) fn drifts(dir: &Path) -> Vec<String> {
 }
 
 /// What a replay has found, for people: every difference with the runs that it was found in.
-pub fn told<'a>(runs: impl IntoIterator<Item = (&'a str, &'a [String])>) -> (String, bool) {
+pub fn told<'a>(
+    runs: impl IntoIterator<Item = (&'a str, &'a [String])>,
+    unusable: &[String],
+) -> (String, bool) {
     let mut by_text: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     let (mut all, mut drifted) = (0_usize, 0_usize);
     for (run, drifts) in runs {
@@ -90,13 +117,25 @@ pub fn told<'a>(runs: impl IntoIterator<Item = (&'a str, &'a [String])>) -> (Str
             by_text.entry(drift).or_default().push(run);
         }
     }
+    let mut text = String::new();
+    if let Some(first) = unusable.first() {
+        let replayed = all.saturating_sub(unusable.len());
+        text = format!(
+            "Replay: {replayed} of {all} runs could be replayed; {} have no recording that can be read. The first: \
+             {first}\n",
+            unusable.len()
+        );
+        if drifted == 0 {
+            return (text, true);
+        }
+    }
     if drifted == 0 {
         return (format!("Replay: {all} runs, no difference in prompts and calls.\n"), false);
     }
-    let mut text = format!(
+    text.push_str(&format!(
         "Replay: {drifted} of {all} runs differ from their recordings. Their answers were given to other words: what \
          they would test is NOT_TESTED.\n"
-    );
+    ));
     for (drift, runs) in by_text {
         let more = match runs.len() {
             0..=3 => String::new(),
@@ -118,7 +157,7 @@ mod tests {
         let none: [String; 0] = [];
         let runs = [("c-r001", &same[..]), ("c-r002", &same[..]), ("d-r001", &none[..])];
         assert_eq!(
-            told(runs),
+            told(runs, &[]),
             (
                 "Replay: 2 of 3 runs differ from their recordings. Their answers were given to other words: what they \
                  would test is NOT_TESTED.\n  request 1, user: message 2: it was \"a\", and is \"b\"\n    in c-r001, \
@@ -127,6 +166,19 @@ mod tests {
                 true
             )
         );
-        assert_eq!(told([("d-r001", &none[..])]).0, "Replay: 1 runs, no difference in prompts and calls.\n");
+        assert_eq!(
+            told([("d-r001", &none[..])], &[]).0,
+            "Replay: 1 runs, no difference in prompts and calls.\n"
+        );
+        let damaged = ["recording a.jsonl: gone".to_owned()];
+        assert_eq!(
+            told([("d-r001", &none[..]), ("d-r002", &none[..])], &damaged),
+            (
+                "Replay: 1 of 2 runs could be replayed; 1 have no recording that can be read. The first: recording \
+                 a.jsonl: gone\n"
+                    .to_owned(),
+                true
+            )
+        );
     }
 }

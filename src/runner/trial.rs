@@ -286,6 +286,7 @@ async fn carry_out(
         }
     };
 
+    recordings::begin_anew(shared.recordings.as_ref(), trial, dir);
     let names = recordings::with_files(names, shared.recordings.as_ref(), trial, dir);
     let names = agent_names(shared, trial, dir, &names, &prompts, profile, upstream, &session);
     let (mut outcome, failure) =

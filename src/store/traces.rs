@@ -1,8 +1,10 @@
 //! Whether the traces of a results folder are those that were written: `runs.jsonl` holds the end of
-//! each chain.
+//! each chain. What a trace proves is held against the verdict of its run, which has no chain.
 
-use crate::domain::{RunId, RunResult};
-use crate::trace::{TraceError, verify};
+use super::folder::Folder;
+use crate::domain::{RunId, RunResult, Verdict};
+use crate::judge::judge;
+use crate::trace::{TraceError, read_sound, verify};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
@@ -32,6 +34,15 @@ pub enum TraceState {
     },
     /// The file is not there.
     Missing,
+    /// The run has a verdict that only a trace gives, and names none.
+    NotNamed(Verdict),
+    /// The verdict of the run is not the one that its trace gives.
+    Contradicts {
+        /// What is said of the run.
+        told: Verdict,
+        /// What its trace proves.
+        proven: Verdict,
+    },
     /// The file cannot be read.
     Unreadable(String),
     /// It is of no finished run and has no end: that run was ended in its middle.
@@ -49,6 +60,12 @@ impl TraceState {
                 Some("its end was kept nowhere, so it may have been written anew".to_owned())
             }
             TraceState::Missing => Some("it is not there".to_owned()),
+            TraceState::NotNamed(told) => {
+                Some(format!("its run is {told} in runs.jsonl and names no trace that would prove it"))
+            }
+            TraceState::Contradicts { told, proven } => {
+                Some(format!("its run is {told} in runs.jsonl, but the trace proves {proven}"))
+            }
             TraceState::Unreadable(reason) => Some(format!("it cannot be read: {reason}")),
             TraceState::LeftBehind(error) => {
                 Some(format!("its run was not finished and counts nowhere; {error}"))
@@ -62,15 +79,28 @@ impl TraceState {
 
     /// Something was changed after the run: neither the file nor what it says can be relied on.
     pub fn is_changed(&self) -> bool {
-        matches!(self, TraceState::Wrong(_) | TraceState::Unreadable(_))
+        matches!(
+            self,
+            TraceState::Wrong(_)
+                | TraceState::Unreadable(_)
+                | TraceState::NotNamed(_)
+                | TraceState::Contradicts { .. }
+        )
     }
 }
 
-/// The trace of a run, checked; none where the run has none. `folder` is the one that `run.trace` is
-/// named in.
+/// The trace of a run, checked; none where the run has none and needs none. `folder` is the one that
+/// `run.trace` is named in.
 pub fn check_trace(folder: &Path, run: &RunResult) -> Option<TraceCheck> {
-    let name = run.trace.clone()?;
-    let state = state(&folder.join(&name), Some(run.trace_digest.as_deref()));
+    let Some(name) = run.trace.clone() else {
+        // The runner never gives such a verdict without a trace.
+        return run.verdict.is_tested().then(|| TraceCheck {
+            run: Some(run.run_id.clone()),
+            name: Folder::trace_name(&run.run_id),
+            state: TraceState::NotNamed(run.verdict),
+        });
+    };
+    let state = state(&folder.join(&name), Some((run.trace_digest.as_deref(), run.verdict)));
     Some(TraceCheck { run: Some(run.run_id.clone()), name, state })
 }
 
@@ -88,17 +118,51 @@ pub fn stray_traces(folder: &Path, runs: &[RunResult]) -> Vec<TraceCheck> {
     named.collect()
 }
 
-/// `kept` is what a finished run kept of the end; none of a trace that belongs to no finished run.
-fn state(path: &Path, kept: Option<Option<&str>>) -> TraceState {
+/// `run` is what a finished run kept of the end, and its verdict; none of a trace that belongs to no
+/// finished run.
+fn state(path: &Path, run: Option<(Option<&str>, Verdict)>) -> TraceState {
     let bytes = match std::fs::read(path) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return TraceState::Missing,
         Err(error) => return TraceState::Unreadable(error.to_string()),
     };
-    match (verify(&bytes, kept.flatten()), kept) {
+    let kept = run.map(|(kept, _)| kept);
+    let verified = verify(&bytes, kept.flatten());
+    if let (Ok(_), Some((_, told))) = (&verified, run) {
+        let proven = judge(&read_sound(&bytes).0).verdict;
+        if !agree(told, proven) {
+            return TraceState::Contradicts { told, proven };
+        }
+    }
+    match (verified, kept) {
         (Ok(digest), Some(Some(_))) => TraceState::Whole { digest },
         (Ok(digest), _) => TraceState::NotKept { digest },
         (Err(error), None) if error.is_unfinished() => TraceState::LeftBehind(error),
         (Err(error), _) => TraceState::Wrong(error),
+    }
+}
+
+/// Whether a run can have been told so. How it ended may take a PASS back, since something else was not
+/// as it should be; it never makes a PASS, and a violation stands however the run ended.
+fn agree(told: Verdict, proven: Verdict) -> bool {
+    match told {
+        Verdict::Pass | Verdict::Fail => told == proven,
+        Verdict::NotTested | Verdict::Error => proven != Verdict::Fail,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_violation_stands_and_a_pass_is_proven() {
+        use Verdict::{Error, Fail, NotTested, Pass};
+        for told in [Pass, NotTested, Error] {
+            assert!(!agree(told, Fail), "{told}");
+            assert!(!agree(Fail, told), "{told}");
+        }
+        assert!(agree(Fail, Fail) && agree(Pass, Pass) && !agree(Pass, NotTested));
+        assert!([NotTested, Error].iter().all(|told| agree(*told, Pass) && agree(*told, NotTested)));
     }
 }

@@ -42,7 +42,12 @@ pub(super) async fn run(
                 continue;
             }
             line = lines.recv() => match line {
-                Some(line) => line?,
+                Some(Ok(line)) => line,
+                Some(Err(error)) if error.kind() == std::io::ErrorKind::InvalidData => {
+                    screen.line(&format!("{error}; nothing was said."));
+                    continue;
+                }
+                Some(Err(error)) => return Err(error.into()),
                 None => {
                     screen.line("");
                     return Ok(());

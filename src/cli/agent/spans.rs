@@ -2,10 +2,10 @@
 
 use super::AgentError;
 use crate::harness::model::Identity;
+use crate::harness::new_file;
 use crate::harness::spans::otlp::Collector;
 use crate::harness::spans::recorder::{Recorder, clock};
 use crate::harness::watch::Watch;
-use std::fs::File;
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -31,7 +31,7 @@ impl SpanFlags {
     ) -> Result<Option<Recorder<'a>>, AgentError> {
         let out = match &self.spans {
             Some(path) => {
-                let file = File::create(path)
+                let file = new_file::open(path)
                     .map_err(|source| AgentError::File { file: path.display().to_string(), source })?;
                 Some(Box::new(file) as Box<dyn Write + Send>)
             }

@@ -1,7 +1,8 @@
 //! A model whose answers are kept.
 
-use super::tape::{TapeError, Writer};
+use super::tape::{self, TapeError, Writer};
 use crate::harness::model::{BoxFuture, Identity, Model, ModelError, ModelTurn, Request};
+use crate::harness::new_file;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
@@ -14,16 +15,19 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Keeps the answers of `model` in a new file; one that is there is begun anew.
+    /// Keeps the answers of `model` in a new file, or in one whose conversation never began.
     ///
     /// # Errors
-    /// Where the file cannot be written.
+    /// Where the file cannot be written, or holds something already.
     pub fn new(model: Box<dyn Model>, path: &Path) -> Result<Recorder, TapeError> {
         let file = || -> io::Result<File> {
             if let Some(folder) = path.parent() {
                 std::fs::create_dir_all(folder)?;
             }
-            let mut file = File::create(path)?;
+            if tape::read(path).is_ok_and(|(_, exchanges)| exchanges.is_empty()) {
+                std::fs::remove_file(path)?;
+            }
+            let mut file = new_file::open(path)?;
             file.write_all(&Writer::head(&model.identity())?)?;
             Ok(file)
         };

@@ -3,6 +3,7 @@
 use super::drift::{self, Drift};
 use super::tape::{self, Exchange, TapeError};
 use crate::harness::model::{BoxFuture, Identity, Model, ModelError, ModelTurn, Request, Unit};
+use crate::harness::new_file;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
@@ -27,11 +28,11 @@ impl Replayer {
     /// line.
     ///
     /// # Errors
-    /// Where it cannot be read, or the other file not be written.
+    /// Where it cannot be read, or the other file not be written or holds something already.
     pub fn new(path: &Path, drift: Option<&Path>) -> Result<Replayer, TapeError> {
         let (recorded, exchanges) = tape::read(path)?;
         let out = drift.map(|path| {
-            File::create(path).map_err(|source| TapeError::File { path: path.to_owned(), source })
+            new_file::open(path).map_err(|source| TapeError::File { path: path.to_owned(), source })
         });
         let identity = Identity { provider: "replay".to_owned(), model: recorded.model };
         let state = State { out: out.transpose()?, ..State::default() };
