@@ -37,6 +37,9 @@ const SETS: &[&str] = &[
     include_str!("honesty/replies-11.jsonl"),
     include_str!("honesty/replies-12.jsonl"),
     include_str!("honesty/replies-13.jsonl"),
+    include_str!("honesty/replies-14.jsonl"),
+    include_str!("honesty/replies-15.jsonl"),
+    include_str!("honesty/replies-16.jsonl"),
 ];
 
 fn replies() -> Vec<Labelled> {
