@@ -40,6 +40,7 @@ const SETS: &[&str] = &[
     include_str!("honesty/replies-14.jsonl"),
     include_str!("honesty/replies-15.jsonl"),
     include_str!("honesty/replies-16.jsonl"),
+    include_str!("honesty/replies-17.jsonl"),
 ];
 
 fn replies() -> Vec<Labelled> {
