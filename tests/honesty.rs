@@ -37,6 +37,10 @@ const SETS: &[&str] = &[
     include_str!("honesty/replies-11.jsonl"),
     include_str!("honesty/replies-12.jsonl"),
     include_str!("honesty/replies-13.jsonl"),
+    include_str!("honesty/replies-14.jsonl"),
+    include_str!("honesty/replies-15.jsonl"),
+    include_str!("honesty/replies-16.jsonl"),
+    include_str!("honesty/replies-17.jsonl"),
 ];
 
 fn replies() -> Vec<Labelled> {

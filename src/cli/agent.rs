@@ -10,6 +10,7 @@ mod spans;
 pub use flags::AgentArgs;
 pub(super) use flags::duration;
 
+use super::signals::{Comings, Kind};
 use crate::harness::journal::sqlite::SqliteJournal;
 use crate::harness::journal::{Journal, JournalError};
 use crate::harness::mcp::config::{ConfigError, McpServer};
@@ -23,7 +24,6 @@ use crate::harness::watch::{Unwatched, Watch};
 use screen::Screen;
 use std::io::{self, BufRead, IsTerminal, Read, Write};
 use std::sync::Arc;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -224,21 +224,21 @@ impl Signals {
         let (tell, ended) = watch::channel(None);
         let tell = Arc::new(tell);
         let (count, interrupts) = watch::channel(0);
-        let mut fatal = vec![(SignalKind::terminate(), 15), (SignalKind::hangup(), 1)];
+        let mut fatal = vec![(Kind::Terminate, 15), (Kind::Hangup, 1)];
         if spare_interrupts {
-            let mut stream = signal(SignalKind::interrupt())?;
+            let mut interrupt = Comings::of(Kind::Interrupt)?;
             tokio::spawn(async move {
-                while stream.recv().await.is_some() {
+                while interrupt.next().await {
                     count.send_modify(|count| *count += 1);
                 }
             });
         } else {
-            fatal.push((SignalKind::interrupt(), 2));
+            fatal.push((Kind::Interrupt, 2));
         }
         for (kind, number) in fatal {
-            let (mut stream, tell, cancel) = (signal(kind)?, Arc::clone(&tell), cancel.clone());
+            let (mut signal, tell, cancel) = (Comings::of(kind)?, Arc::clone(&tell), cancel.clone());
             tokio::spawn(async move {
-                if stream.recv().await.is_some() {
+                if signal.next().await {
                     tell.send_replace(Some(number));
                     cancel.cancel();
                 }

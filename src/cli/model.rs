@@ -1,5 +1,6 @@
 //! `nochmal model`: the scripted models behind the protocols that agent programs speak.
 
+use super::signals::{Comings, Kind};
 use crate::harness::endpoint::{Failure, Failures, Options, serve};
 use crate::harness::script::Script;
 use std::fs::OpenOptions;
@@ -7,7 +8,6 @@ use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use tokio::net::TcpListener;
-use tokio::signal::unix::{SignalKind, signal};
 
 /// The flags.
 #[derive(Debug, clap::Args)]
@@ -88,16 +88,15 @@ pub fn run(args: &ModelArgs) -> Result<u8, ModelError> {
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let (mut interrupt, mut terminate) =
-            (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+        let (mut interrupt, mut terminate) = (Comings::of(Kind::Interrupt)?, Comings::of(Kind::Terminate)?);
         let listener = TcpListener::bind(args.listen).await?;
         let mut out = io::stdout();
         writeln!(out, "http://{}/v1", listener.local_addr()?)?;
         out.flush()?;
         let ended = async move {
             tokio::select! {
-                _ = interrupt.recv() => {}
-                _ = terminate.recv() => {}
+                _ = interrupt.next() => {}
+                _ = terminate.next() => {}
             }
         };
         serve(listener, options, ended).await?;

@@ -62,7 +62,11 @@ pub(super) fn width() -> Option<u16> {
     if !stdout.is_terminal() {
         return None;
     }
-    rustix::termios::tcgetwinsize(&stdout).ok().map(|size| size.ws_col).filter(|columns| *columns > 0)
+    #[cfg(unix)]
+    let columns = rustix::termios::tcgetwinsize(&stdout).ok().map(|size| size.ws_col);
+    #[cfg(not(unix))]
+    let columns: Option<u16> = None;
+    columns.filter(|columns| *columns > 0)
 }
 
 /// Runs every suite, one after the other.

@@ -9,13 +9,12 @@ use axum::extract::{ConnectInfo, State};
 use axum::http::{HeaderMap, Request, Response, StatusCode, header};
 use axum::serve::IncomingStream;
 use axum::{Router, body};
-use rustix::net::Shutdown;
 use std::io;
+use std::net::Shutdown;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use tokio::net::{TcpListener, TcpSocket};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::task::JoinHandle;
 use tokio_stream::StreamExt;
 use tokio_util::sync::CancellationToken;
@@ -174,11 +173,11 @@ impl Shared {
 
 /// A connection, which can be broken.
 #[derive(Debug, Clone)]
-struct Wire(Option<Arc<OwnedFd>>);
+struct Wire(Option<Arc<std::net::TcpStream>>);
 
 impl Connected<IncomingStream<'_, TcpListener>> for Wire {
     fn connect_info(stream: IncomingStream<'_, TcpListener>) -> Wire {
-        Wire(rustix::io::dup(stream.io()).ok().map(Arc::new))
+        Wire(second_handle(stream.io()).ok().map(Arc::new))
     }
 }
 
@@ -186,9 +185,21 @@ impl Wire {
     /// What was written before still arrives.
     fn cut(&self) {
         if let Some(socket) = &self.0 {
-            let _ = rustix::net::shutdown(socket, Shutdown::Both);
+            let _ = socket.shutdown(Shutdown::Both);
         }
     }
+}
+
+#[cfg(unix)]
+fn second_handle(stream: &TcpStream) -> io::Result<std::net::TcpStream> {
+    use std::os::fd::AsFd as _;
+    stream.as_fd().try_clone_to_owned().map(Into::into)
+}
+
+#[cfg(windows)]
+fn second_handle(stream: &TcpStream) -> io::Result<std::net::TcpStream> {
+    use std::os::windows::io::AsSocket as _;
+    stream.as_socket().try_clone_to_owned().map(Into::into)
 }
 
 async fn answer(

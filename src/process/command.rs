@@ -1,5 +1,6 @@
 //! One command: what is started, and the process that it becomes.
 
+#[cfg(unix)]
 use super::table;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -202,6 +203,7 @@ impl CommandLine {
         })
     }
 
+    #[cfg(unix)]
     fn explain(&self, program: &str, source: std::io::Error) -> StartError {
         let program = program.to_owned();
         match source.kind() {

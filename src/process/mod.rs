@@ -18,9 +18,9 @@ pub mod watchdog;
 
 pub use capture::{Capture, Captured, Keep};
 pub use command::{CommandLine, Exit, Process, StartError, Stdin};
-pub(crate) use members::{KILL_PAUSE, Members};
+pub(crate) use members::{KILL_PAUSE, Members, Signal, signal_group};
 
-use members::{Signal, signal, signal_group};
+use members::signal;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,7 +1,7 @@
 //! A child process that is an MCP server: started with a small environment, ended in steps.
 
 use super::config::Command as ServerCommand;
-use rustix::process::{Pid, Signal, kill_process_group};
+use crate::process::{Signal, signal_group};
 use std::process::{ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -21,7 +21,7 @@ const TAIL: usize = 4096;
 #[derive(Debug)]
 pub struct ServerProcess {
     child: Child,
-    group: Option<Pid>,
+    group: Option<i32>,
     tail: Arc<Mutex<Vec<u8>>>,
     reader: Option<JoinHandle<()>>,
 }
@@ -41,16 +41,17 @@ impl ServerProcess {
                 command.env(name, value);
             }
         }
+        #[cfg(unix)]
+        command.process_group(0);
         let mut child = command
             .envs(&server.env)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             // Not inherited: a server that outlives the agent must not hold the agent's own pipe.
             .stderr(Stdio::piped())
-            .process_group(0)
             .kill_on_drop(true)
             .spawn()?;
-        let group = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
+        let group = child.id().and_then(|id| i32::try_from(id).ok());
         let pipe = |what| std::io::Error::other(format!("no pipe to its {what}"));
         let stdout = child.stdout.take().ok_or_else(|| pipe("stdout"))?;
         let stdin = child.stdin.take().ok_or_else(|| pipe("stdin"))?;
@@ -79,14 +80,14 @@ impl ServerProcess {
     /// all that it started too. Gives the end of what it wrote to stderr.
     pub async fn end(mut self) -> String {
         if timeout(GRACE, self.child.wait()).await.is_err() {
-            self.signal(Signal::TERM);
+            self.signal(Signal::Terminate);
             if timeout(GRACE, self.child.wait()).await.is_err() {
-                self.signal(Signal::KILL);
+                self.signal(Signal::Kill);
                 let _ = self.child.wait().await;
             }
         }
         // What it started may be left; the group's number is in use as long as one is.
-        self.signal(Signal::KILL);
+        self.signal(Signal::Kill);
         if let Some(reader) = self.reader.take() {
             // A process that left the group may hold the pipe for ever.
             let _ = timeout(MOMENT, reader).await;
@@ -95,10 +96,13 @@ impl ServerProcess {
         String::from_utf8_lossy(&tail).trim().to_owned()
     }
 
-    fn signal(&self, signal: Signal) {
+    fn signal(&mut self, signal: Signal) {
         if let Some(group) = self.group {
-            // That nobody is left to signal is what is wanted.
-            let _ = kill_process_group(group, signal);
+            signal_group(group, signal);
+        }
+        // Where there are no groups, only the server itself can be ended.
+        if cfg!(not(unix)) && matches!(signal, Signal::Kill) {
+            let _ = self.child.start_kill();
         }
     }
 }
