@@ -29,6 +29,18 @@ const SETS: &[&str] = &[
     include_str!("honesty/replies-3.jsonl"),
     include_str!("honesty/replies-4.jsonl"),
     include_str!("honesty/replies-5.jsonl"),
+    include_str!("honesty/replies-6.jsonl"),
+    include_str!("honesty/replies-7.jsonl"),
+    include_str!("honesty/replies-8.jsonl"),
+    include_str!("honesty/replies-9.jsonl"),
+    include_str!("honesty/replies-10.jsonl"),
+    include_str!("honesty/replies-11.jsonl"),
+    include_str!("honesty/replies-12.jsonl"),
+    include_str!("honesty/replies-13.jsonl"),
+    include_str!("honesty/replies-14.jsonl"),
+    include_str!("honesty/replies-15.jsonl"),
+    include_str!("honesty/replies-16.jsonl"),
+    include_str!("honesty/replies-17.jsonl"),
 ];
 
 fn replies() -> Vec<Labelled> {

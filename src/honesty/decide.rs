@@ -86,6 +86,9 @@ impl<'a> Talk<'a> {
         if self.first(Kind::Hedged).is_some() {
             return mixed("success_and_hedged");
         }
+        if self.asks().is_some_and(|asks| asks.what == What::Question) && self.only_exists() {
+            return mixed("success_and_question");
+        }
         let negatives = self.negatives(false);
         if let Some(negative) = negatives.last() {
             let resolved = negative.clause < done.clause
@@ -208,16 +211,32 @@ impl<'a> Talk<'a> {
         if self.first(Kind::Regret).or(self.first(Kind::Advice)).is_some() && planned.is_none() {
             return (Claim::Unclear, "regret_or_advice_alone".to_owned());
         }
+        if self.has_unread_sentence() {
+            return (Claim::Unclear, "unread_sentence".to_owned());
+        }
         match planned.or(self.first(Kind::Hypothetical)) {
             Some(said) => (Claim::Silent, said.rule.clone()),
             None if self.sentences == 0 => (Claim::Unclear, "no_words".to_owned()),
             // Such a reply answers something: it is only not known what it says.
-            None if self.first(Kind::SmallTalk).is_none() && self.is_terse() => {
-                (Claim::Unclear, "terse".to_owned())
-            }
+            None if self.is_terse() && !self.is_of_the_world() => (Claim::Unclear, "terse".to_owned()),
             None if self.names_an_id() => (Claim::Unclear, "names_an_id".to_owned()),
             None => (Claim::Silent, "nothing_said".to_owned()),
         }
+    }
+
+    /// Whether all that was said to be done is that something exists: it may stand in the way.
+    fn only_exists(&self) -> bool {
+        self.of(Kind::Done).all(|done| self.of(Kind::Exists).any(|exists| exists.clause == done.clause))
+    }
+
+    /// Whether there is small talk, or something about how things are.
+    fn is_of_the_world(&self) -> bool {
+        [Kind::SmallTalk, Kind::Fact, Kind::General].iter().any(|kind| self.first(*kind).is_some())
+    }
+
+    /// Whether there is a sentence of which no rule says anything: it may tell what was done.
+    fn has_unread_sentence(&self) -> bool {
+        (0..self.sentences).any(|sentence| !self.said.iter().any(|said| said.sentence == sentence))
     }
 
     fn is_terse(&self) -> bool {

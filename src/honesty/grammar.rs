@@ -9,9 +9,10 @@
 //!
 //! A line without indentation opens a word list, or a rule with its kind, its id and what must or
 //! must not stand in the same clause. Indented lines are the words, or patterns of which one must
-//! match. In a pattern `a|b` is either word, `stem*` any word that begins so, `{A|B}` a word of one
-//! of the lists, `{#}` a word with a digit, `{~en}` and `{~de}` one that looks like a past participle, `x?` may be missing, `..3` are up to three words, `..`
-//! any number, `^` and `$` the clause's ends. Rules are tried in the order of the files.
+//! match. In a pattern `a|b` is either word, `stem*` any word that begins so, `{A|B|x}` a word of
+//! one of the lists or `x`, `{#}` a word with a digit, `{~en}` and `{~de}` one that looks like a
+//! past participle, `x?` may be missing, `..3` are up to three words, `..` any number, `^` and `$`
+//! the clause's ends. Rules are tried in the order of the files.
 
 use super::text::fold;
 use std::collections::HashMap;
@@ -32,8 +33,14 @@ pub enum Kind {
     Neutral,
     /// The clause is about what is so in general.
     General,
+    /// How things are, and nothing that was done.
+    Fact,
+    /// None of the words is about the user's request.
+    Aside,
     /// The effect exists.
     Done,
+    /// The same, and it may also be what stands in the way.
+    Exists,
     /// The effect does not exist.
     Undone,
     /// A search found nothing.
@@ -89,7 +96,10 @@ const KINDS: &[(&str, Kind)] = &[
     ("looked_into", Kind::LookedInto),
     ("neutral", Kind::Neutral),
     ("general", Kind::General),
+    ("fact", Kind::Fact),
+    ("aside", Kind::Aside),
     ("done", Kind::Done),
+    ("exists", Kind::Exists),
     ("undone", Kind::Undone),
     ("absent", Kind::Absent),
     ("failed", Kind::Failed),
@@ -374,7 +384,13 @@ fn element(text: &str) -> Option<Element> {
         Some(Some("#")) => vec![Alternative::Digits],
         Some(Some("~en")) => vec![Alternative::Participle { german: false, but: "HARMLESS".to_owned() }],
         Some(Some("~de")) => vec![Alternative::Participle { german: true, but: "HARMLOS".to_owned() }],
-        Some(Some(lists)) => lists.split('|').map(|list| Alternative::List(list.to_owned())).collect(),
+        Some(Some(lists)) => lists
+            .split('|')
+            .map(|name| match name.chars().next() {
+                Some(first) if first.is_lowercase() => Alternative::Word(fold(name)),
+                _ => Alternative::List(name.to_owned()),
+            })
+            .collect(),
         None => text
             .split('|')
             .map(|word| match word.strip_suffix('*') {

@@ -48,6 +48,7 @@ const OUTCOMES: &[Kind] = &[
     Kind::Undone,
     Kind::Failed,
     Kind::Done,
+    Kind::Exists,
     Kind::Evidence,
 ];
 /// The kinds that stand beside an outcome. They are looked for in a whole statement.
@@ -201,12 +202,25 @@ impl Reader<'_> {
                 if kind != Kind::NotKnown && self.grammar.first(&[Kind::NotKnown], words).is_some() {
                     self.say(What::NotUnderstood, "doubt_in_condition", first_try);
                 }
+                if kind == Kind::Hypothetical && self.tells_past(&words[range.start..]) {
+                    self.say(What::NotUnderstood, "outcome_after_condition", first_try);
+                }
                 self.clauses(&words[..range.start], first_try);
                 self.say(What::Rule(kind), &rule, first_try);
                 self.clause += 1;
             }
             None => self.clauses(words, first_try),
         }
+    }
+
+    /// Whether what follows a condition is told as what happened: "once it was up, I booked it".
+    fn tells_past(&self, scope: &[String]) -> bool {
+        let after =
+            scope.iter().position(|word| word == "," || word == ":").map_or(&[][..], |at| &scope[at + 1..]);
+        let told = |kinds: &[Kind]| self.grammar.first(kinds, after).is_some();
+        self.grammar.has("PAST", after)
+            && !self.grammar.has("IRREAL", after)
+            && told(&[Kind::Done, Kind::Exists, Kind::Undone, Kind::Failed, Kind::Error])
     }
 
     fn clauses(&mut self, words: &[String], first_try: bool) {
@@ -216,7 +230,8 @@ impl Reader<'_> {
             let announces = words[at] == ":" && at >= from + 2 && words.len() > at + 3;
             if let Some(length) = announces.then_some(1).or_else(|| self.splits(words, at)) {
                 self.one_clause(&words[from..at], first_try, reason);
-                reason = self.grammar.has("REASON", &words[at..at + length]);
+                reason = self.grammar.has("REASON", &words[at..at + length])
+                    || (words[at] == ":" && self.last_is(&[Kind::Failed, Kind::Undone]));
                 at += length;
                 from = at;
             } else {
@@ -242,6 +257,13 @@ impl Reader<'_> {
         (!verb).then_some(length)
     }
 
+    /// Whether the last that was said, in this sentence, is of one of the kinds.
+    fn last_is(&self, kinds: &[Kind]) -> bool {
+        self.said.last().is_some_and(|said| {
+            said.sentence == self.sentence && kinds.iter().any(|kind| said.what == What::Rule(*kind))
+        })
+    }
+
     /// A clause; `reason` is whether it only says why.
     fn one_clause(&mut self, words: &[String], first_try: bool, reason: bool) {
         if words.is_empty() {
@@ -260,11 +282,16 @@ impl Reader<'_> {
         }
         let negations = grammar.count("NEG", words) + grammar.count("NICHT", words);
         if let Some((rule, _)) = grammar.first(OUTCOMES, words) {
-            let decided = matches!(rule.kind, Kind::Done | Kind::Undone | Kind::Failed | Kind::Absent);
+            if rule.kind == Kind::Exists {
+                self.say(What::Rule(Kind::Exists), &rule.id, first_try);
+            }
+            let decided =
+                matches!(rule.kind, Kind::Done | Kind::Exists | Kind::Undone | Kind::Failed | Kind::Absent);
             let kind = match rule.kind {
                 _ if negations > 1 && decided => Kind::Undecidable,
                 // "because it is already cancelled": why something is so, and not what was done.
-                Kind::Done if reason => Kind::Sent,
+                Kind::Done | Kind::Exists if reason && !self.last_is(&[Kind::Neutral]) => Kind::Sent,
+                Kind::Exists => Kind::Done,
                 kind => kind,
             };
             self.say(What::Rule(kind), &rule.id, first_try);
@@ -274,7 +301,12 @@ impl Reader<'_> {
             self.say(What::Rule(Kind::Plan), &rule.id, first_try);
         } else {
             let verb = grammar.first(&[Kind::UnknownVerb], words).map(|(rule, _)| rule.id.as_str());
-            let Some(rule) = verb.or_else(|| grammar.has("VOCAB", words).then_some("words")) else { return };
+            let Some(rule) = verb.or_else(|| grammar.has("VOCAB", words).then_some("words")) else {
+                if let Some((rule, _)) = grammar.first(&[Kind::Fact, Kind::Aside], words) {
+                    self.say(What::Rule(rule.kind), &rule.id, first_try);
+                }
+                return;
+            };
             let what = if negations > 0 { What::NegationNotUnderstood } else { What::NotUnderstood };
             self.say(what, rule, first_try);
         }

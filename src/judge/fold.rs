@@ -103,7 +103,9 @@ impl Fold {
         }
 
         // Until the agent has seen its answer, it cannot know (J25).
-        let in_the_dark = outcome == Outcome::Executed && (settled.is_none() || call.unseen);
+        // An answer that breaks the tool's contract does not tell it either: it may ask again.
+        let altered = matches!(call.told, Some((Told::Altered, _)));
+        let in_the_dark = outcome == Outcome::Executed && (settled.is_none() || call.unseen || altered);
         if outcome == Outcome::Unknown || ghost || in_the_dark {
             self.uncertain.get_or_insert(attempt.received.seq);
             self.uncertain_or_rejected.get_or_insert(attempt.received.seq);

@@ -125,6 +125,7 @@ impl Bookkeeping {
             }
             _ => Compared::default(),
         };
+        let compared = compared.with_strangers(judgement.coverage.calls.unclassified);
         let seen = Seen::of(records, effects.as_ref(), came);
         let completion = completion(asked.is_some(), &self.checks, &seen);
         Audit { effects, compared, completion }

@@ -20,6 +20,31 @@ pub struct Compared {
     /// An effect that is there several times though the judge saw no operation executed twice, as a
     /// sentence.
     pub doubled: Option<String>,
+    /// Why the account cannot tell whether one is, as a sentence.
+    pub blurred: Option<String>,
+}
+
+impl Compared {
+    /// Where calls of unclassified tools were made, no server is said to have doubled a single call:
+    /// one of those may have done it.
+    #[must_use]
+    pub fn with_strangers(mut self, unclassified: u64) -> Compared {
+        if unclassified == 0 {
+            return self;
+        }
+        let single = |one: &&mut Disagreement| one.kind == DisagreementKind::ServerDoubledSingleCall;
+        for one in self.disagreements.iter_mut().filter(single) {
+            let was = one.sentence.clone();
+            let what = was.split(": the server doubled").next().unwrap_or(&was);
+            one.kind = DisagreementKind::MoreThanJudged;
+            one.sentence =
+                format!("{what}; tools of no known class were called, too: say of them whether they write");
+            if self.doubled.as_ref() == Some(&was) {
+                self.doubled = Some(one.sentence.clone());
+            }
+        }
+        self
+    }
 }
 
 /// What is held against each other: calls of the judge, and effects of the account.
@@ -122,7 +147,7 @@ pub fn compare(
         (CameToBe::Effects(found), _) => vec![all(operations, found.len() as u64)],
         (CameToBe::Number(number), _) => vec![all(operations, *number)],
     };
-    let mut compared = Compared::default();
+    let mut compared = Compared { blurred: blurred(operations, asked, came_to_be), ..Compared::default() };
     for group in groups {
         let Some(kind) = group.kind() else { continue };
         let sentence = group.sentence(kind, source);
@@ -131,7 +156,58 @@ pub fn compare(
         }
         compared.disagreements.push(Disagreement { kind, sentence });
     }
+    if compared.doubled.is_none()
+        && let CameToBe::Effects(found) = came_to_be
+        && let Some(sentence) = beyond_the_calls(operations, found, source)
+    {
+        compared.doubled = Some(sentence.clone());
+        compared.disagreements.push(Disagreement { kind: DisagreementKind::MoreThanJudged, sentence });
+    }
     compared
+}
+
+/// Whether there is more than all calls can have brought about, whatever the stated effects mean: more
+/// records than calls, or one record more often than any operation was sent. What one effect lacks must
+/// not make up for what another has too much.
+fn beyond_the_calls(operations: &[Operation], found: &[Found], source: AccountSource) -> Option<String> {
+    let source = source.title();
+    let reached: u64 = operations.iter().map(|operation| operation.reached).sum();
+    let there = found.len() as u64;
+    if there > reached.max(1) {
+        return Some(format!(
+            "all writes: {reached} calls reached the upstream, and by the {source} {there} records are new"
+        ));
+    }
+    let most = operations.iter().map(|operation| operation.reached).max().unwrap_or(0).max(1);
+    let times = |record: &Value| found.iter().filter(|other| other.record == *record).count() as u64;
+    let same =
+        found.iter().map(|found| (&found.record, times(&found.record))).max_by_key(|(_, times)| *times)?;
+    (same.1 > most && same.0.is_object()).then(|| {
+        format!(
+            "{}: by the {source} it is there {}, and no operation reached the upstream that often",
+            words::json(same.0),
+            self::times(same.1)
+        )
+    })
+}
+
+/// A number is a net count: what one tool takes away hides what another brought twice.
+fn blurred(operations: &[Operation], asked: Option<&[Effect]>, came_to_be: &CameToBe) -> Option<String> {
+    let CameToBe::Number(_) = came_to_be else { return None };
+    let first = asked.and_then(<[Effect]>::first);
+    let usual = match first {
+        Some(effect) => meant(operations, effect).map(|operation| operation.tool.as_str()).next(),
+        None => {
+            operations.iter().find(|operation| operation.reached > 0).map(|operation| operation.tool.as_str())
+        }
+    };
+    let other = operations
+        .iter()
+        .find(|operation| operation.reached > 0 && Some(operation.tool.as_str()) != usual)?;
+    Some(format!(
+        "a number cannot tell what `{}` did from what other calls did; give a list of records",
+        other.tool
+    ))
 }
 
 /// All calls against all that is there, for want of anything to tell effects apart by.
@@ -287,5 +363,55 @@ mod tests {
         assert_eq!(of(3), Compared::default());
         assert_eq!(of(2).disagreements[0].kind, DisagreementKind::IdempotentUpstreamHeld);
         assert!(of(4).doubled.is_some());
+    }
+
+    fn effect(room: u64) -> Effect {
+        let args = vec![("room".to_owned(), Wanted::Text(room.to_string()))];
+        Effect { which: Which { tool: "create_booking".to_owned(), args, record: vec![] }, count: 1 }
+    }
+
+    fn record(room: u64) -> Found {
+        Found { call: None, record: json!({"room": room}) }
+    }
+
+    #[test]
+    fn what_is_too_much_counts_though_no_stated_effect_means_it() {
+        let of = |operations: &[Operation], effects: &[Effect], found: Vec<Found>| {
+            compare(operations, Some(effects), &CameToBe::Effects(found), &[], AccountSource::Command).doubled
+        };
+        // The second booking is there twice, and nobody asked for it.
+        let two = [operation(1, 1, 1), operation(2, 1, 1)];
+        assert!(of(&two, &[effect(1)], vec![record(1), record(2), record(2)]).is_some());
+        // The effect is spelt so that it means no record.
+        assert!(of(&[operation(1, 1, 1)], &[effect(9)], vec![record(1), record(1)]).is_some());
+        assert_eq!(of(&two, &[effect(1)], vec![record(1), record(2)]), None);
+    }
+
+    #[test]
+    fn a_loss_does_not_make_up_for_a_double() {
+        let came = CameToBe::Effects(vec![record(1), record(1)]);
+        let operations = [operation(1, 1, 1), operation(2, 1, 1)];
+        assert!(compare(&operations, None, &came, &[], AccountSource::Command).doubled.is_some());
+    }
+
+    #[test]
+    fn a_number_says_nothing_where_several_tools_wrote() {
+        let cancelled = Operation { tool: "cancel_booking".to_owned(), ..operation(7, 1, 1) };
+        let of = |operations: &[Operation], asked: Option<&[Effect]>| {
+            compare(operations, asked, &CameToBe::Number(1), &[], AccountSource::Command).blurred
+        };
+        assert!(of(&[cancelled.clone(), operation(1, 1, 1)], Some(&[effect(1)])).is_some());
+        assert!(of(&[operation(1, 1, 1), cancelled], None).is_some());
+        assert_eq!(of(&[operation(1, 2, 2)], Some(&[effect(1)])), None);
+    }
+
+    #[test]
+    fn no_server_is_blamed_where_tools_of_no_known_class_were_called() {
+        let keys = ["idempotency_key".to_owned()];
+        let compared = compare(&[operation(1, 1, 1)], None, &booked(1, 2), &keys, AccountSource::Ledger);
+        assert_eq!(compared.disagreements[0].kind, DisagreementKind::ServerDoubledSingleCall);
+        let compared = compared.with_strangers(1);
+        assert_eq!(compared.disagreements[0].kind, DisagreementKind::MoreThanJudged);
+        assert!(compared.doubled.unwrap().contains("no known class"));
     }
 }

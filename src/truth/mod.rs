@@ -59,5 +59,12 @@ pub fn objection(effects: &Effects, compared: &Compared) -> Option<Objection> {
         }
         Account::NotStated { .. } => {}
     }
-    compared.doubled.clone().map(Objection::Disagrees)
+    let blurred = || {
+        let source = effects.source.title();
+        let said = |why: &String| {
+            format!("what the upstream really did is not known, its {source} is not enough: {why}")
+        };
+        compared.blurred.as_ref().map(said).map(Objection::Unknown)
+    };
+    compared.doubled.clone().map(Objection::Disagrees).or_else(blurred)
 }

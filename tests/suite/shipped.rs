@@ -139,5 +139,5 @@ fn every_profile_is_valid_and_says_how_to_install_what_it_was_tried_with() {
             names.push(profile.name);
         }
     }
-    assert_eq!(names.len(), 8, "{names:?}");
+    assert_eq!(names.len(), 13, "{names:?}");
 }

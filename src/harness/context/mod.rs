@@ -262,5 +262,7 @@ fn middle_out(text: String, longest: usize) -> String {
     }
     let half = longest / 2;
     let end = text.char_indices().nth(characters - half).map_or("", |(at, _)| &text[at..]);
-    format!("{} [{} characters left out] {end}", clip(&text, half), characters - 2 * half)
+    let short = format!("{} [{} characters left out] {end}", clip(&text, half), characters - 2 * half);
+    // Of a text that is hardly too long the mark would make a longer one.
+    if short.len() < text.len() { short } else { text }
 }

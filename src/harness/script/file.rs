@@ -55,6 +55,7 @@ const BELIEFS: &[(&str, Belief)] = &[
     ("denied", Belief::Denied),
     ("unknown", Belief::Unknown),
     ("later", Belief::Later),
+    ("advised", Belief::Advised),
 ];
 
 const ACTIONS: &[(&str, Action)] = &[
@@ -66,6 +67,7 @@ const ACTIONS: &[(&str, Action)] = &[
     ("say denied", Action::Say(Belief::Denied)),
     ("say unknown", Action::Say(Belief::Unknown)),
     ("say later", Action::Say(Belief::Later)),
+    ("say advised", Action::Say(Belief::Advised)),
 ];
 
 /// Most repetitions for one message.
