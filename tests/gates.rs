@@ -342,8 +342,9 @@ fn a_rate_that_is_known_well_enough_ends_its_cell_again_after_an_interruption() 
     std::fs::write(&path, some).unwrap();
     assert!(place.says(0, &["report", "out"]).contains("missing"));
     place.says(0, &["run", "--resume", "out"]);
+    // Runs were going on at both ends, and which of them were written first is chance.
     for cell in place.summary("out").cells {
-        assert!((6..=8).contains(&cell.failed.unwrap().n), "{cell:?}");
+        assert!((6..=10).contains(&cell.failed.unwrap().n), "{cell:?}");
     }
 }
 

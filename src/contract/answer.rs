@@ -25,6 +25,8 @@ pub struct Told {
     pub value: Option<Value>,
     /// All texts, a line break between two.
     pub text: String,
+    /// Each text by itself.
+    pub texts: Vec<String>,
     /// As it came.
     pub json: String,
 }
@@ -48,6 +50,7 @@ impl Answer {
             is_error: result.get("isError") == Some(&Value::Bool(true)),
             value: result.get("structuredContent").cloned().or_else(in_text),
             text: texts.join("\n"),
+            texts: texts.iter().map(|text| (*text).to_owned()).collect(),
             json: json.to_owned(),
         })
     }
@@ -60,6 +63,7 @@ impl Answer {
             is_error: true,
             value: error.get("data").cloned(),
             text: message.to_owned(),
+            texts: vec![message.to_owned()],
             json: json.to_owned(),
         })
     }

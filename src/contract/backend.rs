@@ -2,6 +2,7 @@
 //! connections where they say so, and writes down what reached it.
 
 use super::check::Seen;
+use super::credential;
 use super::fixture::{Asked, Fixture, Phase};
 use axum::body::{Body, Bytes};
 use axum::extract::connect_info::Connected;
@@ -23,8 +24,6 @@ use tokio_util::sync::CancellationToken;
 const LARGEST: usize = 16 << 20;
 /// How long open connections may take to end.
 const GRACE: Duration = Duration::from_millis(500);
-/// Headers that carry what proves who is calling.
-const CREDENTIALS: [&str; 5] = ["authorization", "proxy-authorization", "cookie", "x-api-key", "api-key"];
 
 /// A running backend. Dropping it ends every connection.
 #[derive(Debug)]
@@ -161,11 +160,14 @@ impl Shared {
         };
         let mut written = self.written();
         written.requests.push(seen);
-        for (name, value) in asked.headers.iter().filter(|(name, _)| CREDENTIALS.contains(&name.as_str())) {
-            let value = value.split_once(' ').map_or(value.as_str(), |(_, value)| value.trim());
-            let credential = (name.clone(), value.to_owned());
-            if !written.credentials.contains(&credential) {
-                written.credentials.push(credential);
+        for (name, value) in
+            asked.headers.iter().filter(|(name, _)| credential::HEADERS.contains(&name.as_str()))
+        {
+            for value in credential::values(name, value) {
+                let credential = (name.clone(), value);
+                if !written.credentials.contains(&credential) {
+                    written.credentials.push(credential);
+                }
             }
         }
     }

@@ -1,20 +1,24 @@
 //! Whether an answer claims that nothing happened.
 //!
 //! A caller plans by what it is told: after "failed" it tries again. So an answer claims that nothing
-//! happened where (the first that holds decides)
+//! happened where, of its JSON and of each of its texts (the first that holds decides)
 //!
-//! 1. `retry` says that trying again is safe, or `category` is one of those that mean "not done";
-//! 2. `category` is one of those that leave it open: then it claims nothing;
-//! 3. it is no error (`isError`, `ok: false`, a JSON-RPC error, a text that begins with "Error"):
-//!    then it claims nothing;
-//! 4. its words leave it open ("unknown", "may have been"): then it claims nothing;
-//! 5. its words say that it was not done ("failed", "could not", "not created");
-//! 6. its words tell of a time limit or a broken connection alone: then it claims nothing;
-//! 7. otherwise: an error without a word of doubt is read as "not done".
+//! 1. advice in its JSON says that trying again is safe, or `category` is one of those that mean "not
+//!    done", or a flag such as `created` is `false`;
+//! 2. its words say that it was not done, or advise without a condition to send it again, and nothing
+//!    beside them doubts *the outcome itself*. Doubt about anything else softens nothing;
+//! 3. `category` leaves it open, or its words doubt the outcome: then it claims nothing;
+//! 4. its words or its `status` say that it failed, whatever `isError` says; an answer that is no error
+//!    and tells of something done besides claims nothing;
+//! 5. its words tell of a time limit or a broken connection alone: then it claims nothing;
+//! 6. otherwise: an error (`isError`, `ok: false`, a JSON-RPC error, a text that begins with "Error")
+//!    without doubt about the outcome is read as "not done".
 
 use super::answer::Told;
-use regex::Regex;
-use std::sync::LazyLock;
+use super::words::Words;
+use crate::domain::Claim;
+use crate::honesty;
+use serde_json::{Map, Value};
 
 /// Categories that say that the work was not done.
 pub const NOT_DONE: [&str; 22] = [
@@ -56,53 +60,161 @@ pub const OPEN: [&str; 9] = [
 ];
 
 /// Advice that trying again does no harm.
-pub const SAFE: [&str; 6] = ["safe", "now", "immediate", "immediately", "yes", "always"];
-
-/// Words of doubt.
-const DOUBT: &str = r"(?i)\b(unknown|unclear|uncertain|unsure|not (?:known|clear|certain)|can ?not (?:tell|know|say|be sure|confirm)|can't (?:tell|know|say|be sure|confirm)|could not (?:confirm|be confirmed|verify|be verified)|may (?:have|already|or may not)|might (?:have|already|or might not)|could have|possibly|perhaps|maybe|whether|reconcile|check (?:first|before|if)|verify|unbekannt|unklar|ungewiss|möglicherweise|vielleicht|ob)\b";
-/// Words that say that it was not done.
-const DENIAL: &str = r"(?i)\b(fail(?:ed|ure|s)?|not (?:be )?(?:done|created|executed|sent|saved|completed|carried out|published|processed|performed|made|booked|placed|stored|written)|nothing (?:was|has|happened)|no (?:changes?|effect)|(?:could|can|did|was|were|has|have) ?(?:not|n't)|unable to|rejected|refused|denied|unsuccessful|try again|retry|fehlgeschlagen|nicht|gescheitert|abgelehnt)\b";
-/// Words about what was seen on the way, which say nothing of the work.
-const LOST: &str = r"(?i)\b(time[d -]?out|timed out|deadline|no (?:answer|response|reply)|connection (?:was )?(?:lost|closed|reset|broken|aborted)|socket hang up|econnreset|network|zeitüberschreitung)\b";
-
-static WORDS: LazyLock<[Option<Regex>; 3]> =
-    LazyLock::new(|| [DOUBT, DENIAL, LOST].map(|words| Regex::new(words).ok()));
+pub const SAFE: [&str; 12] = [
+    "safe",
+    "now",
+    "immediate",
+    "immediately",
+    "yes",
+    "always",
+    "true",
+    "again",
+    "retry",
+    "retry_now",
+    "retry_immediately",
+    "safe_to_retry",
+];
+/// Where such advice stands, in small letters and without `_`.
+const ADVICE: [&str; 8] =
+    ["retry", "retryable", "retriable", "isretryable", "canretry", "shouldretry", "safetoretry", "retrysafe"];
+/// Flags that say that the work was not done where they are `false`.
+const DONE_FLAGS: [&str; 14] = [
+    "created",
+    "done",
+    "executed",
+    "completed",
+    "committed",
+    "saved",
+    "sent",
+    "published",
+    "performed",
+    "processed",
+    "placed",
+    "booked",
+    "applied",
+    "accepted",
+];
+/// Flags that say that the call failed where they are `false`.
+const OK_FLAGS: [&str; 4] = ["ok", "success", "succeeded", "successful"];
+/// What `status`, `state`, `outcome` or `result` says of a call that failed.
+const FAILED: [&str; 5] = ["error", "failed", "failure", "fail", "unsuccessful"];
+/// Where sentences for people stand.
+const MESSAGES: [&str; 9] =
+    ["message", "msg", "error", "errors", "detail", "details", "description", "reason", "text"];
 
 /// Why an answer claims that nothing happened; none where it does not.
 pub fn nothing_happened(told: &Told) -> Option<String> {
-    let is =
-        |word: &str, known: &[&str]| known.contains(&word.to_ascii_lowercase().replace('-', "_").as_str());
-    if let Some(retry) = told.retry()
-        && is(retry, &SAFE)
-    {
-        return Some(format!("retry is \"{retry}\""));
+    let (values, mut texts) = parts(told);
+    let objects: Vec<&Map<String, Value>> = values.iter().flat_map(objects).collect();
+    let fields = || objects.iter().flat_map(|object| object.iter());
+    let failed = fields().find(|(key, value)| says_failed(key, value));
+    let is_error =
+        told.admits_failure() || failed.is_some() || texts.iter().any(|text| Words::begins_with_error(text));
+    let categories: Vec<&str> = fields()
+        .filter(|(key, _)| matches!(key.as_str(), "category" | "outcome"))
+        .filter_map(|(_, value)| value.as_str())
+        .collect();
+    let plain = |(key, value): (&String, &Value)| format!("{key} is {value}");
+    let advice = fields().find(|(key, value)| {
+        let key = key.to_ascii_lowercase().replace(['_', '-'], "");
+        let failing = is_error || !categories.is_empty() || value.is_string();
+        failing && ADVICE.contains(&key.as_str()) && is_one_of(value, &SAFE)
+    });
+    let not_done = || {
+        let category = |(key, value): &(&String, &Value)| *key == "category" && is_one_of(value, &NOT_DONE);
+        let flag = |(key, value): &(&String, &Value)| is_false(key, value, &DONE_FLAGS);
+        fields().find(category).or_else(|| fields().find(flag))
+    };
+    if let Some(found) = advice.or_else(not_done) {
+        return Some(plain(found));
     }
-    if let Some(category) = told.category() {
-        if is(category, &NOT_DONE) {
-            return Some(format!("category is \"{category}\""));
+    for value in &values {
+        messages(value, false, &mut texts);
+    }
+    let words: Vec<Words> = texts.iter().map(|text| Words::of(text)).collect();
+    if let Some(found) = words.iter().find_map(|words| words.denial(is_error)) {
+        return Some(format!("it says \"{found}\""));
+    }
+    let open = |category: &&str| OPEN.contains(&normal(category).as_str());
+    if categories.iter().any(open) || words.iter().any(|words| words.states_doubt) {
+        return None;
+    }
+    for (words, text) in words.iter().zip(&texts).filter(|(words, _)| !words.doubts_the_outcome) {
+        let read = || !words.lost && honesty::read(text).claim == Claim::Failure;
+        if let Some(found) = words.failure()
+            && (is_error || !words.tells_of_something_done || read())
+        {
+            return Some(format!("it says \"{found}\""));
         }
-        if is(category, &OPEN) {
-            return None;
+        if read() {
+            return Some(format!("it says \"{text}\""));
         }
     }
-    let disguised = told.text.trim_start().get(..5).is_some_and(|start| start.eq_ignore_ascii_case("error"));
-    if !told.admits_failure() && !disguised {
+    if words.iter().any(|words| words.lost || words.doubts_the_outcome) {
         return None;
     }
-    // JSON without a category is read for its words too.
-    let text = if told.text.is_empty() { &told.json } else { &told.text };
-    let [doubt, denial, lost] =
-        WORDS.each_ref().map(|words| words.as_ref().and_then(|words| words.find(text)));
-    if doubt.is_some() {
-        return None;
+    if let Some(found) = failed {
+        return Some(plain(found));
     }
-    if let Some(found) = denial {
-        return Some(format!("it says \"{}\"", found.as_str()));
+    is_error.then(|| "it is an error without a word of doubt".to_owned())
+}
+
+/// What it says as JSON, and what it says in words.
+fn parts(told: &Told) -> (Vec<Value>, Vec<String>) {
+    let mut values: Vec<Value> = told.value.iter().cloned().collect();
+    let mut texts = Vec::new();
+    for text in &told.texts {
+        match serde_json::from_str::<Value>(text) {
+            Ok(Value::String(text)) => texts.push(text),
+            Ok(value) if value.is_object() || value.is_array() => values.push(value),
+            _ => texts.push(text.clone()),
+        }
     }
-    if lost.is_some() {
-        return None;
+    (values, texts)
+}
+
+/// The object itself, and those that tell of the error in it.
+fn objects(value: &Value) -> Vec<&Map<String, Value>> {
+    let inner = ["error", "result", "data"].iter().filter_map(|name| value.get(name));
+    std::iter::once(value).chain(inner).filter_map(Value::as_object).collect()
+}
+
+fn normal(word: &str) -> String {
+    word.trim().to_ascii_lowercase().replace(['-', ' '], "_")
+}
+
+fn is_one_of(value: &Value, known: &[&str]) -> bool {
+    let word = match value {
+        Value::String(word) => normal(word),
+        Value::Bool(is) => is.to_string(),
+        _ => return false,
+    };
+    known.contains(&word.as_str())
+}
+
+fn is_false(key: &str, value: &Value, flags: &[&str]) -> bool {
+    *value == Value::Bool(false) && flags.contains(&key.to_ascii_lowercase().as_str())
+}
+
+fn says_failed(key: &str, value: &Value) -> bool {
+    is_false(key, value, &OK_FLAGS)
+        || matches!(key, "status" | "state" | "outcome" | "result") && is_one_of(value, &FAILED)
+}
+
+fn messages(value: &Value, named: bool, into: &mut Vec<String>) {
+    match value {
+        Value::String(text) if named => into.push(text.clone()),
+        Value::Array(values) => values.iter().for_each(|value| messages(value, named, into)),
+        Value::Object(fields) => {
+            for (key, value) in fields {
+                let named = MESSAGES.contains(&key.to_ascii_lowercase().as_str());
+                if named || key == "data" || key == "result" {
+                    messages(value, named, into);
+                }
+            }
+        }
+        _ => {}
     }
-    Some("it is an error without a word of doubt".to_owned())
 }
 
 #[cfg(test)]
@@ -117,11 +229,6 @@ mod tests {
 
     fn text(text: &str, is_error: bool) -> Value {
         json!({"content": [{"type": "text", "text": text}], "isError": is_error})
-    }
-
-    #[test]
-    fn every_word_list_is_a_regular_expression() {
-        assert!(WORDS.iter().all(Option::is_some));
     }
 
     #[test]
@@ -161,6 +268,73 @@ mod tests {
             "Zeitüberschreitung; ob die Buchung erfolgt ist, ist unklar",
         ] {
             assert_eq!(claim(&text(open, true)), None, "{open}");
+        }
+    }
+
+    #[test]
+    fn doubt_about_something_else_hides_no_denial() {
+        for denied in [
+            "Unknown error: the order was not created.",
+            "The order was not created. Please verify your input and try again.",
+            "Order was not created because the server did not answer (maybe overloaded).",
+            "Timeout. Just send it again.",
+            "The order timed out and was cancelled.",
+            "The request timed out; the transaction was rolled back.",
+            "Failed to create order (unknown host api). Nothing was created.",
+            "Order rejected. Verify your token.",
+            "An unknown error occurred. The order failed; try again.",
+            "timeout: aborted before anything was sent",
+            "Timeout. If the problem persists, try again later.",
+        ] {
+            assert!(claim(&text(denied, true)).is_some(), "{denied}");
+        }
+        for open in [
+            "The order failed; it may have been created.",
+            "Request failed. Whether the order was created is unknown.",
+            "Request failed; could not verify whether the order was created.",
+            "Timeout. Do not send it again before you have looked for the order.",
+            "The connection was aborted.",
+        ] {
+            assert_eq!(claim(&text(open, true)), None, "{open}");
+        }
+        let timeout = |message: &str| {
+            claim(
+                &json!({"content": [], "isError": true, "structuredContent": {"category": "timeout", "message": message}}),
+            )
+        };
+        assert!(timeout("The order was not created.").is_some());
+        assert_eq!(timeout("No answer within 5 s."), None);
+    }
+
+    #[test]
+    fn a_denial_is_a_claim_whatever_is_error_says() {
+        for denied in [
+            "Failed to create the order. Please try again.",
+            "Request failed",
+            "[ERROR] order creation failed",
+            r#"{"success": false, "message": "the service had trouble"}"#,
+            r#"{"status": "error", "detail": "upstream"}"#,
+            r#"{"created": false, "id": null}"#,
+            r#"{"retry": "retry_now", "category": "timeout"}"#,
+            r#"{"ok": false, "retryable": true, "category": "timeout"}"#,
+            r#"{"status": "failed", "hint": "verify"}"#,
+            r#"{"error": {"message": "could not create the order"}}"#,
+        ] {
+            assert!(claim(&text(denied, false)).is_some(), "{denied}");
+            let beside = json!({"content": [{"type": "text", "text": denied}, {"type": "text", "text": "hint: verify"}]});
+            assert!(claim(&beside).is_some(), "{denied}");
+        }
+        let advised = json!({"content": [{"type": "text", "text": "Request failed"},
+            {"type": "text", "text": "hint: verify whether the order was created"}]});
+        assert!(claim(&advised).is_some());
+        for told in [
+            "Order created. The confirmation mail could not be sent.",
+            "Order 17 was cancelled.",
+            r#"{"id": "ord_1", "status": "draft", "retryable": true}"#,
+            r#"{"created": 3, "failed": 0}"#,
+            r#"{"ok": false, "category": "outcome_unknown", "retry": "reconcile_first", "message": "No answer."}"#,
+        ] {
+            assert_eq!(claim(&text(told, false)), None, "{told}");
         }
     }
 

@@ -353,6 +353,18 @@ cases:
     }
 
     #[test]
+    fn a_header_that_frames_the_answer_is_refused() {
+        for name in ["content-length", "Transfer-Encoding", "connection"] {
+            let text = format!(
+                "contract: c\nupstream: {{command: x}}\ncases:\n- id: a\n  call: {{tool: t}}\n  fixture: {{headers: {{{name}: '3'}}}}\n  expect: {{is_error: true}}\n"
+            );
+            let said = Contract::parse(&text, "c.yaml").unwrap_err().to_string();
+            assert!(said.contains(&format!("`{name}` cannot be set")), "{said}");
+            assert!(said.contains("c.yaml:6:23"), "{said}");
+        }
+    }
+
+    #[test]
     fn what_runs_already_must_know_its_backend() {
         let text = "contract: c\nupstream: {url: 'http://127.0.0.1:1/mcp'}\ncases:\n- {id: a, call: {tool: t}, fixture: {status: 200}, expect: {is_error: true}}\n";
         insta::assert_snapshot!(Contract::parse(text, "c.yaml").unwrap_err());

@@ -292,6 +292,9 @@ fn body(node: &Node) -> (String, bool) {
     }
 }
 
+/// Headers that say where a message ends; the backend writes them itself.
+const FRAMING: [&str; 3] = ["content-length", "transfer-encoding", "connection"];
+
 fn headers(decoder: &mut Decoder, node: &Node) -> Option<Vec<(HeaderName, HeaderValue)>> {
     let mut headers = Vec::new();
     let mut sound = true;
@@ -299,6 +302,15 @@ fn headers(decoder: &mut Decoder, node: &Node) -> Option<Vec<(HeaderName, Header
         let name = HeaderName::from_bytes(key.text.as_bytes());
         if name.is_err() {
             decoder.error(key.span.clone(), format!("{} is no name of a header", shown(&key.text)));
+        }
+        let framing = FRAMING.iter().any(|name| key.text.eq_ignore_ascii_case(name));
+        if framing {
+            decoder
+                .error(
+                    key.span.clone(),
+                    format!("{} cannot be set: it follows from `body`", shown(&key.text)),
+                )
+                .help("leave it out; `phase: mid_body` ends an answer in its middle");
         }
         let value = decoder.text(node, "a value").and_then(|text| {
             let value = HeaderValue::from_str(&text.value);
@@ -308,7 +320,7 @@ fn headers(decoder: &mut Decoder, node: &Node) -> Option<Vec<(HeaderName, Header
             value.ok()
         });
         match (name, value) {
-            (Ok(name), Some(value)) => headers.push((name, value)),
+            (Ok(name), Some(value)) if !framing => headers.push((name, value)),
             _ => sound = false,
         }
     }

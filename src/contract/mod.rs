@@ -6,8 +6,9 @@
 //! |---|---|
 //! | [`file`], [`fixture`], [`expect`] | what users write, checked |
 //! | [`schema`] | the same for editors |
-//! | [`answer`], [`claim`], [`check`] | what the tool answered, what it claims by that, and whether that holds. Pure |
+//! | [`answer`], [`words`], [`claim`], [`check`] | what the tool answered, what it claims by that, and whether that holds. Pure |
 //! | [`report`] | results → terminal, Markdown, JUnit, JSON |
+//! | [`credential`] | the secrets in a header |
 //! | [`backend`] | the HTTP backend on loopback |
 //! | [`drive`] | one case: backend, server, call |
 
@@ -15,13 +16,14 @@ pub mod answer;
 pub mod backend;
 pub mod check;
 pub mod claim;
-
+pub mod credential;
 pub mod drive;
 pub mod expect;
 pub mod file;
 pub mod fixture;
 pub mod report;
 pub mod schema;
+pub mod words;
 
 pub use check::{CaseResult, Failure, FailureKind, State};
 pub use file::{Case, Contract};
