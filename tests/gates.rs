@@ -329,10 +329,10 @@ fn a_rate_that_is_known_well_enough_ends_its_cell_again_after_an_interruption() 
         } else {
             Verdict::Pass
         }));
-    // 0 of 6: [0, 0.50]. Every cell needs six runs, and a seventh or eighth may be going on.
+    // 0 of 6: [0, 0.50]. Every cell needs its first six runs; while one of them takes its time, later ones go on.
     for cell in place.summary("out").cells {
         let tested = cell.failed.unwrap().n;
-        assert!((6..=8).contains(&tested), "{cell:?}");
+        assert!((6..12).contains(&tested), "{cell:?}");
         assert_eq!(cell.planned, tested);
     }
     // As if it had been killed after ten runs.
@@ -342,9 +342,8 @@ fn a_rate_that_is_known_well_enough_ends_its_cell_again_after_an_interruption() 
     std::fs::write(&path, some).unwrap();
     assert!(place.says(0, &["report", "out"]).contains("missing"));
     place.says(0, &["run", "--resume", "out"]);
-    // Runs were going on at both ends, and which of them were written first is chance.
     for cell in place.summary("out").cells {
-        assert!((6..=10).contains(&cell.failed.unwrap().n), "{cell:?}");
+        assert!((6..12).contains(&cell.failed.unwrap().n), "{cell:?}");
     }
 }
 
