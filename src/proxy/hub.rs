@@ -16,7 +16,12 @@ use tokio_util::sync::CancellationToken;
 /// Where records go as they are made. Called in the order of the trace, before the message that a
 /// record announces leaves.
 pub trait Sink: Send {
-    /// Takes one record and its line.
+    /// Whether it wants lines: making them costs more than all else that is done for a call.
+    fn wants_lines(&self) -> bool {
+        true
+    }
+
+    /// Takes one record and its line, which is empty where none is wanted.
     ///
     /// # Errors
     /// Where it cannot be kept. No further message is passed on then.
@@ -130,7 +135,7 @@ impl Hub {
         let started = Instant::now();
         let state = State {
             engine,
-            encoder: Encoder::default(),
+            encoder: if sink.wants_lines() { Encoder::default() } else { Encoder::without_lines() },
             secrets: Secrets::default(),
             watched: BTreeSet::new(),
             sink,

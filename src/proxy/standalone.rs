@@ -337,6 +337,10 @@ struct StandaloneSink {
 }
 
 impl Sink for StandaloneSink {
+    fn wants_lines(&self) -> bool {
+        self.trace.is_some()
+    }
+
     fn put(&mut self, record: &Record, line: &str) -> std::io::Result<()> {
         if let Some(report) = &mut self.report {
             report.put(record);

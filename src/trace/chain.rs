@@ -135,11 +135,13 @@ pub struct Encoder {
     last: Micros,
     digest: String,
     secrets: Secrets,
+    lines: bool,
 }
 
 impl Default for Encoder {
     fn default() -> Encoder {
-        Encoder { seq: 0, last: Micros(0), digest: NO_LINE.to_owned(), secrets: Secrets::default() }
+        let digest = NO_LINE.to_owned();
+        Encoder { seq: 0, last: Micros(0), digest, secrets: Secrets::default(), lines: true }
     }
 }
 
@@ -163,17 +165,24 @@ impl Encoder {
         at: Micros,
         event: Event,
     ) -> Result<(Record, String, BTreeSet<String>), serde_json::Error> {
-        let (event, json, hidden) = self.hidden(event)?;
         let at = at.max(self.last);
+        if !self.lines {
+            return Ok((self.record(at, event), String::new(), BTreeSet::new()));
+        }
+        let (event, json, hidden) = self.hidden(event)?;
         let line = Line { seq: self.seq, at_us: at, prev: self.digest.clone(), event: json, seal: None };
         let closing = matches!(event, Event::Closed { .. });
         let mut text = if closing { line.sealed()? } else { serde_json::to_string(&line)? };
         self.digest = digest(&text);
-        self.last = at;
-        let record = Record { seq: self.seq, at, event };
-        self.seq += 1;
         text.push('\n');
-        Ok((record, text, hidden))
+        Ok((self.record(at, event), text, hidden))
+    }
+
+    fn record(&mut self, at: Micros, event: Event) -> Record {
+        let record = Record { seq: self.seq, at, event };
+        self.last = at;
+        self.seq += 1;
+        record
     }
 
     fn hidden(&self, event: Event) -> Result<(Event, RawJson, BTreeSet<String>), serde_json::Error> {
@@ -202,6 +211,11 @@ impl Encoder {
     /// An encoder whose lines hold no secret.
     pub fn hiding(secrets: Secrets) -> Encoder {
         Encoder { secrets, ..Encoder::default() }
+    }
+
+    /// An encoder of records alone, for whoever keeps no file: its lines are empty, its chain has no end.
+    pub fn without_lines() -> Encoder {
+        Encoder { lines: false, ..Encoder::default() }
     }
 
     /// The record that ends the trace, and its line.
@@ -380,6 +394,19 @@ mod tests {
         records.push(record);
         text.push_str(&line);
         (records, text, encoder.digest().to_owned())
+    }
+
+    #[test]
+    fn without_lines_the_records_are_the_same() {
+        let mut whole = Encoder::default();
+        let mut alone = Encoder::without_lines();
+        for at in [5, 3, 9] {
+            let event = || Event::Log { kind: LogKind::Proxy, text: "x".to_owned() };
+            let (record, line) = alone.encode(Micros(at), event()).unwrap();
+            assert_eq!(record, whole.encode(Micros(at), event()).unwrap().0);
+            assert_eq!(line, "");
+        }
+        assert_eq!(alone.close(Micros(9)).unwrap().0, whole.close(Micros(9)).unwrap().0);
     }
 
     #[test]
