@@ -6,9 +6,10 @@
 //! everything below ([`Supervisor::start`]), so that orphans stay within reach, and waits for
 //! them one by one: waiting for "any child" would steal those of the async runtime.
 //!
-//! What still can slip away: a process that within a quarter of a second drops its environment,
-//! its process group and its parent. It stays a child of this program, and the last tree to be
-//! ended takes it with it ([`TreeEnd::strays`]).
+//! A process that within a quarter of a second drops its environment, its process group and its
+//! parent is no tree's. It stays a child of this program, the last tree to be ended takes it with
+//! it ([`TreeEnd::strays`]), and until then the watchdog is told of it at the end of every tree and
+//! every quarter of a second: only a SIGKILL of this program within that time lets it slip away.
 
 mod capture;
 mod command;
@@ -162,6 +163,9 @@ impl Tree {
                             watchdog.watch_tree(&mark, &known);
                         }
                     }
+                    if let Some(watchdog) = &watchdog {
+                        watchdog.watch_strays(members::strays_at_a_glance());
+                    }
                     tokio::time::sleep(NOTE_EVERY).await;
                 }
             }));
@@ -275,6 +279,8 @@ impl Tree {
             notes.abort();
         }
         if let Some(watchdog) = &self.watchdog {
+            // First: whoever reads that the run is over relies on it.
+            watchdog.watch_strays(members::strays());
             watchdog.forget_tree(&self.mark);
         }
         if TREES.fetch_sub(1, Ordering::SeqCst) != 1 {

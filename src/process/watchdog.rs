@@ -6,8 +6,9 @@
 
 use super::Members;
 use super::members::{Signal, signal_group};
+use super::table::Entry;
 use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::{BufRead, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Stdio};
@@ -18,6 +19,8 @@ pub const SUBCOMMAND: &str = "reap";
 
 /// Rounds of killing after the pipe has ended; each takes some milliseconds.
 const KILL_ROUNDS: u32 = 500;
+/// The name under which orphans that belong to no tree are announced; no tree is called so.
+const STRAYS: &str = "";
 
 #[derive(Debug, Serialize, Deserialize)]
 enum Line {
@@ -31,6 +34,7 @@ enum Line {
 pub struct Watchdog {
     pipe: Mutex<Option<ChildStdin>>,
     child: Mutex<Child>,
+    strays: Mutex<HashSet<(i32, u64)>>,
 }
 
 impl Watchdog {
@@ -50,7 +54,11 @@ impl Watchdog {
             command.process_group(0).current_dir("/");
         }
         let mut child = command.spawn()?;
-        Ok(Watchdog { pipe: Mutex::new(child.stdin.take()), child: Mutex::new(child) })
+        Ok(Watchdog {
+            pipe: Mutex::new(child.stdin.take()),
+            child: Mutex::new(child),
+            strays: Mutex::default(),
+        })
     }
 
     pub(crate) fn watch_tree(&self, tree: &str, members: &Members) {
@@ -61,6 +69,16 @@ impl Watchdog {
 
     pub(crate) fn forget_tree(&self, tree: &str) {
         self.send(&Line::Forget { tree: tree.to_owned() });
+    }
+
+    /// Announces orphans of unknown origin, which stay announced: who they are is known by their start.
+    pub(crate) fn watch_strays(&self, strays: Vec<Entry>) {
+        let mut known = self.strays.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = known.len();
+        known.extend(strays.iter().map(Entry::key));
+        if known.len() > before {
+            self.watch_tree(STRAYS, &Members { seen: known.clone(), ..Members::default() });
+        }
     }
 
     fn send(&self, line: &Line) {
