@@ -10,10 +10,11 @@ mod mail;
 use super::engine::Input;
 use super::hub::{Carried, Hub, Refusal};
 use super::message::{self, View};
+use super::random::random_hex;
 use super::session::wait_for_answers;
 use super::splice::named;
 use super::supervise::{UpstreamSource, start_upstream};
-use crate::domain::{RawJson, hex};
+use crate::domain::RawJson;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{DefaultBodyLimit, State};
@@ -152,7 +153,7 @@ async fn post(server: &Arc<Server>, headers: &HeaderMap, body: String) -> Respon
     };
     let id = view.id.filter(|_| view.method.is_some()).map(RawJson::from_raw);
     if view.method.as_deref() == Some("initialize") && named_session.is_none() {
-        let Some(name) = random_name() else {
+        let Ok(name) = random_hex::<16>() else {
             return plain(StatusCode::INTERNAL_SERVER_ERROR, "no random number could be had");
         };
         let client = server.open(false);
@@ -480,11 +481,4 @@ impl Drop for PostGuard {
             self.hub.input(Input::FromClient { connection: self.client.connection, message });
         }
     }
-}
-
-/// 128 random bits, in hexadecimal.
-fn random_name() -> Option<String> {
-    let mut bytes = [0_u8; 16];
-    getrandom::fill(&mut bytes).ok()?;
-    Some(hex(&bytes))
 }

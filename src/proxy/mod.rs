@@ -10,6 +10,7 @@ mod identity;
 mod lines;
 mod listen;
 mod message;
+mod random;
 mod rebuilds;
 pub mod rehearsal;
 mod remote;
@@ -21,5 +22,6 @@ mod supervise;
 mod watch;
 
 pub use hub::{Hub, Sink};
+pub(crate) use random::random_hex;
 pub use rebuilds::Rebuilds;
 pub use session::{Front, Session, SessionError};

@@ -8,7 +8,7 @@ use super::hub::{Carried, Hub, Outgoing, Refusal, Stream};
 use super::message::{self, CallParams, ToolsResult, View};
 use super::session::wait_for_answers;
 use super::splice::{correlation, key, named, with_correlation, with_id};
-use crate::domain::{ConnectionId, RawJson};
+use crate::domain::{ConnectionId, RawJson, chain};
 use crate::trace::{Event, LogKind};
 use crate::upstream::remote::mirror::{self, Mirrored};
 use crate::upstream::remote::{Events, Remote, SESSION, VERSION, content_type};
@@ -505,16 +505,4 @@ fn refusal(request: &Request, status: StatusCode, body: &str) -> String {
     let reason =
         RawJson::string(format!("the server answered with HTTP {status}: {head}").trim_end_matches(": "));
     format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32000,"message":{reason}}}}}"#)
-}
-
-/// An error and what caused it, in one line.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        source = cause.source();
-    }
-    text
 }

@@ -3,12 +3,13 @@
 use super::engine::{Engine, Format, Question, Settings};
 use super::hub::{Hub, Sink};
 use super::listen;
+use super::random::random_hex;
 use super::rebuilds::{self, Rebuilds, Status};
 use super::report_sink::{ReportFile, ReportSink};
 use super::session::{deadlines, serve_lines};
 use super::supervise::UpstreamSource;
 use crate::domain::classify::{Classifier, warning};
-use crate::domain::{Present, RawJson, ToolInfo, hex};
+use crate::domain::{Present, RawJson, ToolInfo};
 use crate::judge::markdown;
 use crate::judge::report_file::ReportFile as Content;
 use crate::scenario::{self, Parameters};
@@ -269,7 +270,7 @@ fn hub(
         return Err(StandaloneError::Broken(std::io::Error::other("there is no scenario")));
     };
     // Without a scenario messages pass to the letter.
-    let correlation = (config.scenario != scenario::NONE).then(random_prefix).flatten();
+    let correlation = (config.scenario != scenario::NONE).then(|| random_hex::<8>().ok()).flatten();
     let engine = Engine::new(Settings {
         scenario: armed,
         classify: Box::new(move |tool| classifier.classify(tool)),
@@ -317,13 +318,6 @@ fn hub(
         hub.know_tools(tools);
     }
     Ok(hub)
-}
-
-/// What the ids of a session's attempts begin with.
-fn random_prefix() -> Option<String> {
-    let mut bytes = [0_u8; 8];
-    getrandom::fill(&mut bytes).ok()?;
-    Some(hex(&bytes))
 }
 
 /// Judge and trace, where they are wanted.

@@ -3,8 +3,9 @@
 
 use super::names::Names;
 use crate::agent::{AgentOutcome, Ended};
+use crate::domain::RunResult;
 use crate::domain::secrets::{SHORTEST_BY_NAME, Secrets, WeakSecret, is_secret_name, strong_enough};
-use crate::domain::{RunResult, hex};
+use crate::proxy::random_hex;
 use crate::store::RunRecord;
 use crate::suite::{AgentProfile, Server, Suite, Upstream};
 use std::collections::BTreeSet;
@@ -247,7 +248,5 @@ impl RunSecrets {
 
 /// Looks like a token of some service, and is never the same twice.
 fn canary() -> Option<String> {
-    let mut bytes = [0_u8; 16];
-    getrandom::fill(&mut bytes).ok()?;
-    Some(format!("ist_{}", hex(&bytes)))
+    random_hex::<16>().ok().map(|random| format!("ist_{random}"))
 }

@@ -21,7 +21,7 @@ use crate::domain::{Micros, Present, ReasonCode, RunResult, ToolInfo, Verdict, d
 use crate::process::Supervisor;
 use crate::proxy::engine::{Engine, Settings};
 use crate::proxy::epoch::{OnReplace, Rules};
-use crate::proxy::{Front, Hub, Session, SessionError, Sink};
+use crate::proxy::{Front, Hub, Session, SessionError, Sink, random_hex};
 use crate::scenario::{self, Parameters};
 use crate::store::{Folder, StoreError};
 use crate::suite::profile::McpTransport;
@@ -276,15 +276,16 @@ async fn carry_out(
         McpTransport::Http => Front::Http,
         McpTransport::Stdio => Front::Stdio,
     };
-    let session = match Session::start(hub, source, front, random_name().map_err(TrialError::Random)?).await {
-        Ok(session) => session,
-        Err(error) => {
-            let _ = std::fs::remove_file(&trace_path);
-            result.reason_code = session_code(&error);
-            result.reason = error.to_string();
-            return Ok(true);
-        }
-    };
+    let session =
+        match Session::start(hub, source, front, random_hex::<16>().map_err(TrialError::Random)?).await {
+            Ok(session) => session,
+            Err(error) => {
+                let _ = std::fs::remove_file(&trace_path);
+                result.reason_code = session_code(&error);
+                result.reason = error.to_string();
+                return Ok(true);
+            }
+        };
 
     recordings::begin_anew(shared.recordings.as_ref(), trial, dir);
     let names = recordings::with_files(names, shared.recordings.as_ref(), trial, dir);
@@ -598,13 +599,6 @@ fn judge_trace(path: &Path, ending: &Ending<'_>, result: &mut RunResult) {
     result.agent.resent = judgement.resent;
     told::hold_against_truth(&records, &judgement, result);
     result.attribution = attribute(&Case { run: result, judgement: Some(&judgement), records: &records });
-}
-
-/// 128 random bits, in hexadecimal.
-fn random_name() -> Result<String, getrandom::Error> {
-    let mut bytes = [0_u8; 16];
-    getrandom::fill(&mut bytes)?;
-    Ok(hex(&bytes))
 }
 
 /// A random UUID (version 4), for agents that are told which session to open.

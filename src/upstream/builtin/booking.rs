@@ -2,7 +2,7 @@
 //!
 //! Without `idempotent` it has no unique constraint: the same booking twice is two records.
 
-use super::fields::{day, id_of, key, number, same_text, text, tool, whole};
+use super::fields::{cancelled, day, id_of, key, number, same_text, text, tool, whole};
 use super::{Builtin, Desk, Identity, Object, Outcome, Setting, Settings, ToolDef, ToolKind};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -98,13 +98,7 @@ impl Hotel {
     }
 
     fn cancel(&self, arguments: &Object) -> Result<Outcome, String> {
-        let record = self.by_id(arguments)?;
-        if same_text(record.get("status"), "cancelled") {
-            return Ok(Outcome::answered(&Value::Object(record.clone())));
-        }
-        let mut record = record.clone();
-        record.insert("status".into(), "cancelled".into());
-        Ok(Outcome::done("cancel_booking", record))
+        self.by_id(arguments).map(|record| cancelled("cancel_booking", record))
     }
 
     fn by_id(&self, arguments: &Object) -> Result<&Object, String> {

@@ -3,7 +3,7 @@
 //! A doctor has two rooms, so that a slot takes two appointments: without `idempotent` the same
 //! appointment twice is two records, and keeps somebody else out.
 
-use super::fields::{Keys, day, id_of, number, optional, same_text, text, tool};
+use super::fields::{Keys, cancelled, day, id_of, number, optional, same_text, text, tool};
 use super::{Answer, Builtin, Desk, Identity, Object, Outcome, Setting, Settings, ToolDef, ToolKind};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -134,13 +134,7 @@ impl Practice {
     }
 
     fn cancel(&self, arguments: &Object) -> Result<Outcome, String> {
-        let record = self.by_id(arguments)?;
-        if same_text(record.get("status"), "cancelled") {
-            return Ok(Outcome::answered(&Value::Object(record.clone())));
-        }
-        let mut record = record.clone();
-        record.insert("status".into(), "cancelled".into());
-        Ok(Outcome::done("cancel_appointment", record))
+        self.by_id(arguments).map(|record| cancelled("cancel_appointment", record))
     }
 
     fn by_id(&self, arguments: &Object) -> Result<&Object, String> {

@@ -1,7 +1,7 @@
 //! What the built-in upstreams share: reading arguments with errors that a person understands,
 //! declaring tools, honouring idempotency keys.
 
-use super::{Object, ToolDef, ToolKind};
+use super::{Object, Outcome, ToolDef, ToolKind};
 use crate::domain::json::canonical;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -81,6 +81,16 @@ pub(super) fn number(id: &str, prefix: &str) -> Option<u64> {
 /// The id of a record.
 pub(super) fn id_of(record: &Object, name: &str, prefix: &str) -> Option<u64> {
     number(record.get(name)?.as_str()?, prefix)
+}
+
+/// Cancels a record; one that is cancelled already is answered as it stands, and nothing is done.
+pub(super) fn cancelled(tool: &'static str, record: &Object) -> Outcome {
+    if same_text(record.get("status"), "cancelled") {
+        return Outcome::answered(&Value::Object(record.clone()));
+    }
+    let mut record = record.clone();
+    record.insert("status".into(), "cancelled".into());
+    Outcome::done(tool, record)
 }
 
 /// What was asked for under each idempotency key, and what was answered. Keys of different tools

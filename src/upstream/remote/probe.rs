@@ -2,7 +2,7 @@
 //! for calls of one tool.
 
 use super::{Events, Remote, SESSION, VERSION, content_type, mirror};
-use crate::domain::RawJson;
+use crate::domain::{RawJson, chain};
 use crate::upstream::probe::{
     MOST_PAGES, PROTOCOL, Page, ProbeError, Reply, call_params, introduction, modern_meta,
 };
@@ -152,13 +152,7 @@ impl Talk {
 }
 
 fn broken(method: &'static str, error: &dyn std::error::Error) -> ProbeError {
-    let mut reason = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        reason = format!("{reason}: {cause}");
-        source = cause.source();
-    }
-    ProbeError::Broken { method, reason }
+    ProbeError::Broken { method, reason: chain(error) }
 }
 
 fn read(method: &'static str, id: &str, bytes: &[u8]) -> Option<Result<RawJson, ProbeError>> {
