@@ -263,6 +263,7 @@ impl Judge {
             | Event::UpstreamEnded { .. }
             | Event::ClientConnected { .. }
             | Event::ToolsRequested { .. }
+            | Event::Accounted { .. }
             | Event::Log { .. } => Ok(()),
         }
     }

@@ -1,7 +1,8 @@
 //! What happened in a run, in the order in which it happened: a trace as people read it.
 
+use super::text::counted;
 use crate::domain::{CallId, Micros, RawJson, RunId, RunResult, ToolClass, Verdict};
-use crate::trace::{Answer, AnswerKind, Event, Fault, Peer, Record, Told, assertions};
+use crate::trace::{Accounted, Answer, AnswerKind, Event, Fault, Peer, Record, Told, assertions};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// The longest text that an entry shows, in characters.
@@ -276,6 +277,14 @@ impl Reader {
             Event::SecretSeen { names, place, call } => {
                 let text = format!("secret seen: {} stood {}", names.join(", "), place.words());
                 Some((EntryKind::Note, *call, text, None))
+            }
+            Event::Accounted { source, account } => {
+                let found = match account {
+                    Accounted::Effects(effects) => counted(effects.len() as u64, "effect", "effects"),
+                    Accounted::Number(found) => counted(*found, "effect", "effects"),
+                    Accounted::Unknown(reason) => format!("could not be had: {reason}"),
+                };
+                note(cut(&format!("the server's own account, by its {}: {found}", source.title())))
             }
             Event::Log { kind, text } => {
                 let from = format!("{kind:?}").to_lowercase();

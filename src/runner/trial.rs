@@ -299,17 +299,20 @@ async fn carry_out(
         hub.record(Event::SecretSeen { names: seen, place: SecretPlace::AgentOutput, call: None });
     }
     secrets.hide_outcome(&mut outcome);
-    let closed = hub.close();
     if outcome.ended == Ended::Cancelled && failure.is_none() {
         return Ok(false);
     }
     if let Ended::NotWritten { path, kind } = &outcome.ended {
         return Err(TrialError::Write { path: path.clone(), source: (*kind).into() });
     }
-    let learned = tokio::select! {
+    let mut learned = tokio::select! {
         learned = bookkeeping.close() => learned,
         () = cancel.cancelled() => return Ok(false),
     };
+    if let Some(event) = learned.event.take() {
+        hub.record(event);
+    }
+    let closed = hub.close();
     if shared.recordings.as_ref().and_then(Recordings::replayed).is_some() {
         outcome.facts.drift = recordings::drifts(dir);
     }

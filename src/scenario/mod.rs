@@ -10,6 +10,7 @@ mod a2;
 mod a3;
 mod chaos;
 mod e1;
+mod erase;
 mod f1;
 mod f2;
 mod f3;
@@ -31,6 +32,7 @@ mod r2;
 mod r3;
 mod r4;
 mod r5;
+mod raw;
 mod rebuild;
 mod story;
 mod t1;
@@ -219,6 +221,8 @@ pub enum OnAnswer {
     Deliver,
     /// The agent gets this instead.
     Replace(Injection),
+    /// The agent gets it, since it cannot be changed so that the agent notices; why, for people.
+    Left(&'static str),
 }
 
 /// A fault, armed for one run.

@@ -3,9 +3,9 @@
 //! Enums are externally tagged (`{"call_sent": {…}}`): every other way loses the text of
 //! numbers on reading.
 
-use super::{Binding, Decision, Execution};
+use super::{Accounted, Binding, Decision, Execution};
 use crate::domain::transitions::Expectation;
-use crate::domain::{CallId, ConnectionId, Micros, Present, RawJson, ToolClass, ToolInfo};
+use crate::domain::{AccountSource, CallId, ConnectionId, Micros, Present, RawJson, ToolClass, ToolInfo};
 use serde::{Deserialize, Serialize};
 
 /// Version of the trace format, in its first record.
@@ -217,6 +217,13 @@ pub enum Event {
         place: SecretPlace,
         /// In which call, where it was one.
         call: Option<CallId>,
+    },
+    /// The upstream's own account of what came to be in the run, read once it had ended.
+    Accounted {
+        /// Whose account.
+        source: AccountSource,
+        /// What it says.
+        account: Accounted,
     },
     /// Something for people to read that decides nothing.
     Log {
@@ -458,9 +465,9 @@ impl SecretPlace {
 }
 
 impl Event {
-    /// Where a secret stands that this event holds, and in which call.
-    pub(crate) fn secret_place(&self) -> (SecretPlace, Option<CallId>) {
-        match self {
+    /// Where a secret stands that this event holds, and in which call; none where a secret may stand.
+    pub(crate) fn secret_place(&self) -> Option<(SecretPlace, Option<CallId>)> {
+        Some(match self {
             Event::ToolsListed { .. } => (SecretPlace::Tools, None),
             Event::CallReceived { call, .. } => (SecretPlace::Arguments, Some(*call)),
             Event::UpstreamAnswered { call, .. } | Event::CallAnswered { call, .. } => {
@@ -473,8 +480,10 @@ impl Event {
             }
             Event::Log { kind: LogKind::Agent, .. } => (SecretPlace::AgentOutput, None),
             Event::UpstreamStarted { .. } => (SecretPlace::CommandLine, None),
+            // What the upstream keeps for itself reaches nobody.
+            Event::Accounted { .. } => return None,
             _ => (SecretPlace::Note, None),
-        }
+        })
     }
 }
 

@@ -6,7 +6,7 @@ use super::words::{answer_kind, compose, id_key, keep, refuse, tell};
 use super::{Action, Engine, Pending, PendingKind, audit};
 use crate::domain::{CallId, ConnectionId, Micros, RawJson, ToolClass};
 use crate::scenario::{self, AnswerView, CallView, Injection, OnAnswer, OnCall, Reply, When};
-use crate::trace::{Answer, AnswerKind, Event, Fault, Told};
+use crate::trace::{Answer, AnswerKind, Event, Fault, LogKind, Told};
 use serde_json::value::RawValue;
 use std::time::Duration;
 
@@ -367,7 +367,11 @@ impl Engine {
             // The client is free to ignore it, as it would without a proxy.
             State::Cancelled => actions.push(deliver),
             State::Waiting => match self.scenario.on_answer(&call.view(), &AnswerView { kind, body }) {
-                OnAnswer::Deliver => {
+                passed @ (OnAnswer::Deliver | OnAnswer::Left(_)) => {
+                    if let OnAnswer::Left(why) = passed {
+                        let text = format!("the answer to call {} was not changed: {why}", number.0);
+                        actions.push(Action::Record(Event::Log { kind: LogKind::Proxy, text }));
+                    }
                     let told = match kind {
                         AnswerKind::Result => Told::Result,
                         AnswerKind::ErrorResult => Told::ErrorResult,
