@@ -2,7 +2,7 @@
 
 use super::text::counted;
 use crate::domain::{CallId, Micros, RawJson, RunId, RunResult, ToolClass, Verdict};
-use crate::trace::{Accounted, Answer, AnswerKind, Event, Fault, Peer, Record, Told, assertions};
+use crate::trace::{Accounted, Answer, AnswerKind, AskedBy, Event, Fault, Peer, Record, Told, assertions};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// The longest text that an entry shows, in characters.
@@ -251,6 +251,18 @@ impl Reader {
             Event::ScenarioFired { call, fault, .. } => {
                 let kind = if *fault == Fault::PassThrough { EntryKind::Note } else { EntryKind::Fault };
                 Some((kind, Some(*call), fault_words(*fault).to_owned(), None))
+            }
+            Event::ApprovalAsked { call, how } => {
+                let how = match how {
+                    AskedBy::Call => "an approval is asked for by the call",
+                    AskedBy::Elicitation => "an approval is asked for: the client gets elicitation/create",
+                    AskedBy::InputRequired => "an approval is asked for: the client gets input_required",
+                };
+                Some((EntryKind::Note, Some(*call), how.to_owned(), None))
+            }
+            Event::ApprovalReplied { call, reply } => {
+                let text = format!("the client {}", reply.words());
+                Some((EntryKind::Note, Some(*call), text, None))
             }
             Event::UpstreamAnswered { call, answer } => Some(self.answered(*call, answer)),
             Event::UpstreamTimedOut { call } => {

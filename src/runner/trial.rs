@@ -592,6 +592,7 @@ fn judge_trace(path: &Path, ending: &Ending<'_>, result: &mut RunResult) {
     result.violations = judgement.violations.iter().map(|violation| violation.kind.to_owned()).collect();
     result.observations = judgement.observations.iter().map(|seen| seen.kind.to_owned()).collect();
     result.patches = judgement.patches.clone();
+    result.approvals = judgement.approvals.clone();
     // A score goes with a tested run only (J20).
     result.score = verdict.is_tested().then(|| judgement.score.as_ref().map(|score| score.overall)).flatten();
     result.scenario_fired = judgement.coverage.scenario_triggered;

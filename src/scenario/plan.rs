@@ -87,8 +87,6 @@ pub enum Answer {
         /// What it tells the agent.
         told: Told,
     },
-    /// A person's refusal.
-    Refusal,
     /// Half of the upstream's answer.
     Half,
     /// The upstream's answer with a change.
@@ -141,11 +139,7 @@ impl Armed {
     }
 
     /// What is given to the agent; why there is nothing to give, where there could have been.
-    fn injection(
-        &self,
-        call: &CallView<'_>,
-        answer: Option<&AnswerView<'_>>,
-    ) -> Result<Injection, Option<&'static str>> {
+    fn injection(&self, answer: Option<&AnswerView<'_>>) -> Result<Injection, Option<&'static str>> {
         let mut field = None;
         let text = |told: Told, text: &str| (told, Reply::error(text));
         let (told, reply) = match &self.plan.answer {
@@ -160,7 +154,6 @@ impl Armed {
             Answer::Text { text, is_error, told } => {
                 (*told, Reply::Text { text: text.clone(), is_error: *is_error })
             }
-            Answer::Refusal => text(Told::Refused, &texts::refused(call.tool)),
             Answer::Half => text(Told::Malformed, &mutate::half(answer.ok_or(None)?.body)),
             Answer::Mutate(mutation) => match mutate::apply(answer.ok_or(None)?.body, mutation) {
                 Changed::Yes(result, name) => {
@@ -199,7 +192,7 @@ impl Scenario for Armed {
         if !waits || self.is_spent() || !self.plan.on.matches(call) {
             return OnCall::Forward;
         }
-        match self.injection(call, None) {
+        match self.injection(None) {
             Ok(injection) if self.is_hit() => match self.plan.execute {
                 Execute::After => OnCall::ForwardThen(injection),
                 Execute::No | Execute::Before => OnCall::Answer(injection),
@@ -213,7 +206,7 @@ impl Scenario for Armed {
         if !waits || self.is_spent() || !self.plan.on.matches(call) {
             return OnAnswer::Deliver;
         }
-        match self.injection(call, Some(answer)) {
+        match self.injection(Some(answer)) {
             Ok(injection) if self.is_hit() => OnAnswer::Replace(injection),
             Err(Some(why)) => OnAnswer::Left(why),
             _ => OnAnswer::Deliver,

@@ -153,6 +153,21 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         field: Option<String>,
     },
+    /// A person's approval of a call is asked for (A3).
+    ApprovalAsked {
+        /// The call.
+        call: CallId,
+        /// How.
+        how: AskedBy,
+    },
+    /// The client said what becomes of a request for an approval. The arguments of a call that continues
+    /// one (J9) stand with that call.
+    ApprovalReplied {
+        /// The call.
+        call: CallId,
+        /// What it said.
+        reply: ApprovalReply,
+    },
     /// The call is being sent upstream; recorded before the first byte leaves.
     CallSent {
         /// The call.
@@ -335,6 +350,44 @@ pub enum Fault {
     Withheld,
     /// Sent; the agent gets an answer that a suite describes.
     Replaced,
+}
+
+/// How an approval is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AskedBy {
+    /// By the call itself: its client cannot elicit.
+    Call,
+    /// By a request `elicitation/create` to the client.
+    Elicitation,
+    /// By `resultType: "input_required"` (MCP 2026-07-28).
+    InputRequired,
+}
+
+/// What a client says of a request for an approval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ApprovalReply {
+    /// `accept`: the approver is to be asked.
+    Submitted,
+    /// `decline`
+    Declined,
+    /// `cancel`
+    Cancelled,
+    /// An error, or nothing that can be read.
+    Failed,
+}
+
+impl ApprovalReply {
+    /// For people.
+    pub fn words(self) -> &'static str {
+        match self {
+            ApprovalReply::Submitted => "submits it",
+            ApprovalReply::Declined => "declines to submit it",
+            ApprovalReply::Cancelled => "cancels it",
+            ApprovalReply::Failed => "cannot say what becomes of it",
+        }
+    }
 }
 
 /// How the upstream answered (J4, J5, J7, J9).
