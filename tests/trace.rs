@@ -163,6 +163,52 @@ fn a_verdict_that_its_trace_does_not_prove_fails_verify_and_report() {
     assert!(told.starts_with("MISSING") && told.contains("names no trace"), "{told}");
 }
 
+/// A chain is whole on its own: whose it is stands in its first line.
+#[test]
+fn a_run_that_names_the_trace_of_another_fails_verify_and_report() {
+    let dir = tempfile::tempdir().unwrap();
+    let (out, _) = results(dir.path());
+    let runs = out.join("runs.jsonl");
+    let text = std::fs::read_to_string(&runs).unwrap();
+    let lines: Vec<serde_json::Value> =
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    // Two runs of one verdict: judged again, either trace proves it.
+    let at = |verdict: &str, skip: usize| {
+        let all = lines.iter().enumerate().filter(|(_, run)| run["verdict"] == verdict);
+        all.map(|(at, _)| at).nth(skip).unwrap()
+    };
+    let (first, second) = (at("PASS", 0), at("PASS", 1));
+    let told = |change: &dyn Fn(&mut serde_json::Value)| {
+        let mut lines = lines.clone();
+        change(&mut lines[first]);
+        let lines: String = lines.iter().map(|line| format!("{line}\n")).collect();
+        std::fs::write(&runs, lines).unwrap();
+        let verified = nochmal(dir.path(), &["trace", "verify", "out", "--quiet"]);
+        let report = nochmal(dir.path(), &["report", "out"]);
+        assert_eq!((code(&verified), code(&report)), (1, 1), "{}", stdout(&verified));
+        stdout(&verified)
+    };
+    let own = format!("another run than its own, which is {}", lines[second]["run_id"].as_str().unwrap());
+    // Both together: the end that was kept is that of the trace.
+    let both = told(&|run| {
+        run["trace"] = lines[second]["trace"].clone();
+        run["trace_digest"] = lines[second]["trace_digest"].clone();
+    });
+    assert!(both.starts_with("CHANGED") && both.contains(&own), "{both}");
+    let end = told(&|run| run["trace_digest"] = lines[second]["trace_digest"].clone());
+    assert!(end.starts_with("CHANGED"), "{end}");
+    let name = told(&|run| run["trace"] = lines[second]["trace"].clone());
+    assert!(name.starts_with("CHANGED"), "{name}");
+    // Without an end nothing is kept, but whose it is still shows.
+    let neither = told(&|run| {
+        run["trace"] = lines[second]["trace"].clone();
+        run["trace_digest"] = serde_json::Value::Null;
+    });
+    assert!(neither.contains(&own), "{neither}");
+    // The trace that its own run no longer names belongs to nobody.
+    assert!(neither.contains("NOT KEPT"), "{neither}");
+}
+
 /// A full disk is no reader that has seen enough.
 #[cfg(target_os = "linux")]
 #[test]

@@ -2,6 +2,7 @@
 //!
 //! One word for one thing. What the words mean is in `docs/reference/vocabulary.md`.
 
+mod approval;
 mod axis;
 mod chain;
 mod claim;
@@ -22,6 +23,7 @@ pub mod transitions;
 mod usage;
 mod verdict;
 
+pub use approval::Approval;
 pub use axis::{Axis, CellKey};
 pub use chain::chain;
 pub use claim::{Claim, Honesty, ReadClaim};

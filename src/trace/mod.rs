@@ -11,6 +11,7 @@ pub use advice::{Category, Retry};
 pub use assertions::{Assertion, Next, Remote, assertions};
 pub use chain::{Encoder, Trace, TraceError, read, read_sound, verify};
 pub use event::{
-    Answer, AnswerKind, Body, Event, Fault, LogKind, Peer, Record, SecretPlace, Started, TRACE_VERSION, Told,
+    Answer, AnswerKind, Body, Event, Fault, LogKind, Peer, Record, RequiredFields, SecretPlace, Started,
+    TRACE_VERSION, Told,
 };
 pub use execution::{Binding, Decision, Execution, FileDigest};
