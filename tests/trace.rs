@@ -188,7 +188,7 @@ fn a_verdict_that_its_trace_does_not_prove_fails_verify_and_report() {
 fn a_run_that_names_the_trace_of_another_fails_verify_and_report() {
     let doctored = Doctored::new();
     // Two runs of one verdict: judged again, either trace proves it.
-    let (first, second) = (doctored.at("PASS", 0), &doctored.lines[doctored.at("PASS", 1)]);
+    let (first, second) = (doctored.at("FAIL", 0), &doctored.lines[doctored.at("FAIL", 1)]);
     let told = |change: &dyn Fn(&mut serde_json::Value)| {
         let (verified, told, report) = doctored.told(first, change);
         assert_eq!((verified, report), (1, 1), "{told}");
