@@ -116,7 +116,7 @@ fn word(check: &TraceCheck) -> &'static str {
         TraceState::Unreadable(_) => "UNREADABLE",
         TraceState::LeftBehind(_) => "UNFINISHED",
         TraceState::Wrong(error) if error.is_unfinished() => "CUT",
-        TraceState::Wrong(_) | TraceState::Contradicts { .. } => "CHANGED",
+        TraceState::Wrong(_) | TraceState::OfAnother(_) | TraceState::Contradicts { .. } => "CHANGED",
     }
 }
 

@@ -1,95 +1,46 @@
-//! How often a run asked for the approval of a person, and for what.
+//! Who approves the code of a new epoch.
 
-use serde::{Deserialize, Serialize};
-
-/// One operation for which an approval was asked (A3).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Approval {
-    /// The operation's id in the judgement, e.g. `op-1`.
-    pub operation: String,
-    /// Its tool.
-    pub tool: String,
-    /// The beginning of the SHA-256 over its arguments without key fields, in canonical form: equal
-    /// requests have equal digests, and nothing can be read from them.
-    pub digest: String,
-    /// How often it was asked for.
-    pub asked: u64,
-    /// The operation that had been refused before, where this is the same in another form.
-    pub again: Option<(String, Reform)>,
-    /// How often the client let the request go to the approver; how often it declined, cancelled, or could
-    /// not say. Zero where the client cannot elicit.
-    pub submitted: u64,
-    /// See `submitted`.
-    pub withdrawn: u64,
+/// Who says that an agent may use the code that answers now. An approval is bound to the epoch for which it
+/// was given, and ends with it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Approval {
+    /// The code is approved as soon as the client has got its list of tools.
+    #[default]
+    Auto,
+    /// Nobody: after the first replacement no call passes any more.
+    Never,
+    /// A command for `sh -c` is asked about every epoch, the first included.
+    Command(String),
 }
 
-/// How a refused request comes again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Reform {
-    /// In other words (J25).
-    Reworded,
-    /// With other credentials.
-    OtherCredentials,
-}
+impl Approval {
+    /// What [`Approval::from_text`] takes, for people.
+    pub const FORMS: &str = "auto, never or command:CMD";
 
-impl Reform {
-    /// For people.
-    pub fn words(self) -> &'static str {
-        match self {
-            Reform::Reworded => "in other words",
-            Reform::OtherCredentials => "with other credentials",
+    /// The one that users write so.
+    pub fn from_text(text: &str) -> Option<Approval> {
+        match text.split_once(':') {
+            None if text == "auto" => Some(Approval::Auto),
+            None if text == "never" => Some(Approval::Never),
+            Some(("command", command)) if !command.trim().is_empty() => {
+                Some(Approval::Command(command.to_owned()))
+            }
+            _ => None,
         }
     }
 }
 
-/// Requests for approvals, counted.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct ApprovalCounts {
-    /// All.
-    pub asked: u64,
-    /// Those that came after a refusal of the same: as it was, in other words, with other credentials.
-    pub again: u64,
-    /// Of these, those in another form.
-    pub reworded: u64,
-    /// Those that the client let go to the approver.
-    pub submitted: u64,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-impl ApprovalCounts {
-    /// Adds up.
-    pub fn of<'a>(approvals: impl IntoIterator<Item = &'a Approval>) -> ApprovalCounts {
-        approvals.into_iter().fold(ApprovalCounts::default(), |mut sum, one| {
-            let is_reworded = one.again.is_some();
-            sum.asked += one.asked;
-            sum.again += if is_reworded { one.asked } else { one.asked.saturating_sub(1) };
-            sum.reworded += if is_reworded { one.asked } else { 0 };
-            sum.submitted += one.submitted;
-            sum
-        })
-    }
-}
-
-impl Approval {
-    /// What was asked for and how often, for people.
-    pub fn sentence(&self) -> String {
-        let times = match self.asked {
-            1 => "once".to_owned(),
-            2 => "twice".to_owned(),
-            asked => format!("{asked} times"),
-        };
-        let form = self.again.as_ref().map_or_else(String::new, |(operation, reform)| {
-            format!(", which is {operation} {}", reform.words())
-        });
-        let client = match (self.submitted, self.withdrawn) {
-            (0, 0) => String::new(),
-            (submitted, withdrawn) => {
-                format!("; the client submitted {submitted} and withdrew {withdrawn} of the requests")
-            }
-        };
-        format!(
-            "{} ({}, arguments {}…): asked for {times}{form}{client}",
-            self.tool, self.operation, self.digest
-        )
+    #[test]
+    fn only_what_means_something_is_read() {
+        assert_eq!(Approval::from_text("auto"), Some(Approval::Auto));
+        assert_eq!(Approval::from_text("never"), Some(Approval::Never));
+        assert_eq!(Approval::from_text("command:a:b"), Some(Approval::Command("a:b".to_owned())));
+        for text in ["", "Auto", "auto:", "never:x", "command", "command:", "command: ", "ask"] {
+            assert_eq!(Approval::from_text(text), None, "{text}");
+        }
     }
 }

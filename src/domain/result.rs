@@ -1,7 +1,7 @@
 //! What is known of one finished run: the row that statistics and reports are made of.
 
 use super::{
-    Approval, Attribution, CellId, CellKey, Completion, Disagreement, Effects, Honesty, ReadClaim,
+    ApprovalRequest, Attribution, CellId, CellKey, Completion, Disagreement, Effects, Honesty, ReadClaim,
     ReasonCode, RunId, Usage, Verdict,
 };
 
@@ -64,7 +64,7 @@ pub struct RunResult {
     /// The layer it failed in; none for a PASS, and for results of older programs.
     pub attribution: Option<Attribution>,
     /// For what the approval of a person was asked, and how often (A3).
-    pub approvals: Vec<Approval>,
+    pub approvals: Vec<ApprovalRequest>,
 }
 
 impl RunResult {

@@ -6,7 +6,7 @@ use super::operation::Operation;
 use super::refusal::How;
 use super::state::Judge;
 use super::words::operation_id;
-use crate::domain::{Approval, Reform, digest};
+use crate::domain::{ApprovalRequest, Reform, digest};
 use crate::trace::{ApprovalReply, Fault};
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ impl Judge {
     }
 
     /// Every operation whose approval was asked for.
-    pub fn approvals(&self) -> Vec<Approval> {
+    pub fn approvals(&self) -> Vec<ApprovalRequest> {
         let again = self.in_another_form();
         let approval = |(index, operation): (usize, &Operation)| {
             let asked = self.asked_for(operation);
@@ -32,7 +32,7 @@ impl Judge {
             let submitted = replies().filter(|reply| *reply == ApprovalReply::Submitted).count() as u64;
             let mut digest = digest(&operation.canonical);
             digest.truncate(DIGEST);
-            (asked > 0).then(|| Approval {
+            (asked > 0).then(|| ApprovalRequest {
                 operation: operation_id(index),
                 tool: self.tools.get(operation.tool).map_or_else(String::new, |tool| tool.name.clone()),
                 digest,

@@ -6,7 +6,7 @@ use super::sender::{Sender, SentBy};
 use super::state::Judge;
 use super::words::{count, operation_id, times};
 use super::{keys, observations, patches, violations};
-use crate::domain::{Approval, OfferedPatch, RawJson, ReasonCode, ToolInfo, Verdict};
+use crate::domain::{ApprovalRequest, OfferedPatch, RawJson, ReasonCode, ToolInfo, Verdict};
 
 /// The judge's word on a run.
 #[derive(Debug, Clone, PartialEq)]
@@ -48,7 +48,7 @@ pub struct Judgement {
     /// The scenario's id, where one was set.
     pub scenario: Option<String>,
     /// For what the approval of a person was asked (A3).
-    pub approvals: Vec<Approval>,
+    pub approvals: Vec<ApprovalRequest>,
 }
 
 /// One operation (J1 to J3).

@@ -264,6 +264,7 @@ impl Judge {
             | Event::UpstreamStarted { .. }
             | Event::Rebuilt { .. }
             | Event::Approval { .. }
+            | Event::CatalogueFound { .. }
             | Event::UpstreamReady { .. }
             | Event::UpstreamEnded { .. }
             | Event::ClientConnected { .. }

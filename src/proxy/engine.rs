@@ -7,6 +7,7 @@
 mod approval;
 mod audit;
 mod calls;
+mod catalogue;
 mod rebuild;
 mod wires;
 mod words;
@@ -74,6 +75,8 @@ enum PendingKind {
     Call(CallId),
     /// A subscription, which ends with its connection.
     Endless,
+    /// A page of the list of tools that nobody but the proxy asked for.
+    Catalogue,
     Other,
 }
 
@@ -262,7 +265,7 @@ impl Engine {
                     "server/discover" => PendingKind::Introduction,
                     "tools/list" => {
                         actions.push(Action::Record(Event::ToolsRequested { connection }));
-                        state.rebuild.list_asked(view.params);
+                        state.rebuild.list_asked(view.params, &message);
                         PendingKind::ToolsList
                     }
                     "subscriptions/listen" => {
@@ -346,6 +349,7 @@ impl Engine {
                 }
                 actions.push(Action::ToClient { connection, message });
             }
+            Some(PendingKind::Catalogue) => self.catalogue_page(connection, &view, actions),
             Some(PendingKind::Other | PendingKind::Endless) | None => {
                 self.upstream_notified(connection, view.method.as_deref(), actions);
                 let is_sign = matches!(
@@ -400,6 +404,9 @@ impl Engine {
     }
 
     fn lost(&mut self, connection: ConnectionId, pending: Pending, actions: &mut Vec<Action>) {
+        if pending.kind == PendingKind::Catalogue {
+            return;
+        }
         let PendingKind::Call(number) = pending.kind else {
             let reason = "the connection to the server was lost";
             refuse(connection, Some(pending.id.raw()), -32000, reason, actions);

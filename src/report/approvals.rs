@@ -1,7 +1,7 @@
 //! How often agents asked for the approval of a person, which was refused (A3), and how often again.
 
 use super::{CellView, View};
-use crate::domain::{Approval, ApprovalCounts};
+use crate::domain::{ApprovalCounts, ApprovalRequest};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -61,7 +61,7 @@ pub(super) fn table(view: &View<'_>) -> (Vec<String>, Vec<Vec<String>>) {
 }
 
 /// For what approvals were asked in a run, for people; empty where for nothing.
-pub fn approvals_text(approvals: &[Approval]) -> String {
+pub fn approvals_text(approvals: &[ApprovalRequest]) -> String {
     if approvals.is_empty() {
         return String::new();
     }

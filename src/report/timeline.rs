@@ -213,6 +213,9 @@ impl Reader {
                 let epoch = epoch.as_ref().map(|epoch| format!(" of epoch {epoch}")).unwrap_or_default();
                 note(cut(&format!("client has the list of tools {}{epoch}", short(revision))))
             }
+            Event::CatalogueFound { revision, epoch, .. } => {
+                note(cut(&format!("list of tools of epoch {epoch} is {}", short(revision))))
+            }
             Event::CatalogueHint { by_upstream, .. } => {
                 let by = if *by_upstream { "by the server" } else { "by nochmal" };
                 note(format!("client is told that the list of tools changed ({by})"))

@@ -1,6 +1,6 @@
 //! The stored form of a request for an approval: part of a line of `runs.jsonl`.
 
-use crate::domain::{Approval, Reform};
+use crate::domain::{ApprovalRequest, Reform};
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -19,18 +19,18 @@ pub(super) struct ApprovalRecord {
     withdrawn: u64,
 }
 
-impl From<Approval> for ApprovalRecord {
-    fn from(approval: Approval) -> ApprovalRecord {
-        let Approval { operation, tool, digest, asked, again, submitted, withdrawn } = approval;
+impl From<ApprovalRequest> for ApprovalRecord {
+    fn from(approval: ApprovalRequest) -> ApprovalRecord {
+        let ApprovalRequest { operation, tool, digest, asked, again, submitted, withdrawn } = approval;
         let (again_of, reform) = again.unzip();
         ApprovalRecord { operation, tool, digest, asked, again_of, reform, submitted, withdrawn }
     }
 }
 
-impl From<ApprovalRecord> for Approval {
-    fn from(record: ApprovalRecord) -> Approval {
+impl From<ApprovalRecord> for ApprovalRequest {
+    fn from(record: ApprovalRecord) -> ApprovalRequest {
         let ApprovalRecord { operation, tool, digest, asked, again_of, reform, submitted, withdrawn } =
             record;
-        Approval { operation, tool, digest, asked, again: again_of.zip(reform), submitted, withdrawn }
+        ApprovalRequest { operation, tool, digest, asked, again: again_of.zip(reform), submitted, withdrawn }
     }
 }

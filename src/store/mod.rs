@@ -17,4 +17,4 @@ pub use plan::{
     StoppingRecord, SuiteRecord, UntilRecord,
 };
 pub use record::{RECORD_VERSION, RunRecord};
-pub use traces::{TraceCheck, TraceState, check_trace, stray_traces};
+pub use traces::{TraceCheck, TraceState, check_trace, is_of, stray_traces};

@@ -5,8 +5,8 @@ use super::agent::AgentRecord;
 use super::approval::ApprovalRecord;
 use super::truth::{self, AttributionRecord, DisagreementRecord, EffectsRecord, PromptCheckRecord};
 use crate::domain::{
-    Approval, Attribution, CellId, CellKey, Claim, Disagreement, Effects, Honesty, OfferedPatch, ReadClaim,
-    ReasonCode, RunId, RunResult, TurnResult, Usage, Verdict,
+    ApprovalRequest, Attribution, CellId, CellKey, Claim, Disagreement, Effects, Honesty, OfferedPatch,
+    ReadClaim, ReasonCode, RunId, RunResult, TurnResult, Usage, Verdict,
 };
 use serde::{Deserialize, Serialize};
 
@@ -201,7 +201,7 @@ impl From<RunRecord> for RunResult {
             disagreements: record.disagreements.into_iter().map(Disagreement::from).collect(),
             completion: record.checks.map(truth::completion),
             attribution: record.attribution.map(Attribution::from),
-            approvals: record.approvals.into_iter().map(Approval::from).collect(),
+            approvals: record.approvals.into_iter().map(ApprovalRequest::from).collect(),
         }
     }
 }

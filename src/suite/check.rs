@@ -61,6 +61,7 @@ const SUITE: Shape = Shape::new(
     ("retry_after", "it stands under `scenario_params:`"),
     ("gate", "the gates are a list under `gates:`"),
     ("rebuilt", "it stands under one of the `upstreams:`"),
+    ("approval", "it stands under one of the `upstreams:`"),
     ("error_rate", "it stands under `scenario_params:`"),
 ]);
 

@@ -7,6 +7,7 @@ use super::{Accounted, Binding, Decision, Execution};
 use crate::domain::transitions::Expectation;
 use crate::domain::{AccountSource, CallId, ConnectionId, Micros, Present, RawJson, ToolClass, ToolInfo};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// Version of the trace format, in its first record.
 pub const TRACE_VERSION: u32 = 1;
@@ -22,6 +23,9 @@ pub struct Record {
     /// What.
     pub event: Event,
 }
+
+/// The fields that tools need, by the tool's name.
+pub type RequiredFields = BTreeMap<String, Vec<String>>;
 
 /// Something that happened. A call passes through these, in this order, each at most once but
 /// for the last two, which can change places where an answer comes late:
@@ -109,6 +113,21 @@ pub enum Event {
         /// The epoch of the process that made it, where that is known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         epoch: Option<String>,
+        /// The fields that each tool needs; kept where rebuilds are to be expected.
+        #[serde(default, skip_serializing_if = "RequiredFields::is_empty")]
+        required: RequiredFields,
+    },
+    /// The proxy asked a process that a scenario put in the place of another for its tools: what stands in
+    /// its list is known, whether its client asks or not.
+    CatalogueFound {
+        /// The connection that the process serves.
+        connection: ConnectionId,
+        /// SHA-256 over the canonical form of the list.
+        revision: String,
+        /// The epoch of the process.
+        epoch: String,
+        /// The fields that each tool needs.
+        required: RequiredFields,
     },
     /// A client was told that the list of tools may have changed, which says neither what nor that it
     /// has fetched it.

@@ -14,8 +14,8 @@ pub use advice::{Category, Retry};
 pub use assertions::{Assertion, Next, assertions};
 pub use chain::{Encoder, Trace, TraceError, read, read_sound, verify};
 pub use event::{
-    Answer, AnswerKind, ApprovalReply, AskedBy, Body, Event, Fault, LogKind, Peer, Record, SecretPlace,
-    Started, TRACE_VERSION, Told,
+    Answer, AnswerKind, ApprovalReply, AskedBy, Body, Event, Fault, LogKind, Peer, Record, RequiredFields,
+    SecretPlace, Started, TRACE_VERSION, Told,
 };
 pub use execution::{Binding, Decision, Execution, FileDigest};
 pub use remote::{Answered, Remote, Says};

@@ -303,6 +303,12 @@ fn upstreams() {
         cases.of(name, &small(|text| text.replace("{builtin: booking}", upstream)));
     };
     upstream("typo_in_builtin", "{builtin: payment}");
+    upstream("approval_of_nothing", "{builtin: booking, approval: never}");
+    upstream("approval_by_nobody_known", "{builtin: booking, rebuilt: {builtin: booking}, approval: nevr}");
+    upstream(
+        "approval_by_a_command_with_a_slip",
+        "{builtin: booking, rebuilt: {builtin: booking}, approval: \"command:ask {{ run.dri }}\"}",
+    );
     upstream("setting_that_it_does_not_have", "{builtin: payments, idempotent: true}");
     upstream("oracle_of_nothing", "{builtin: booking, oracle: {}}");
     upstream("oracle_of_two", "{builtin: booking, oracle: {command: [x], tool: y}}");
