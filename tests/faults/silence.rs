@@ -1,0 +1,1 @@
+//! Nothing that an agent can see gives the test away.
