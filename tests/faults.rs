@@ -15,6 +15,8 @@
 mod approvals;
 #[path = "faults/cases.rs"]
 mod cases;
+#[path = "faults/eyes.rs"]
+mod eyes;
 #[path = "faults/own.rs"]
 mod own;
 #[path = "faults/rig.rs"]

@@ -1,9 +1,9 @@
 //! Nothing that an agent can see gives the test away: an agent without an SDK writes down every byte that
 //! came to it, under every fault, in both forms, over both transports.
 
-use super::rig::{betraying, command, fixture, python};
+use super::eyes;
+use super::rig::betraying;
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 
 /// Faults of a suite's own, with every kind of answer.
 const OWN: [(&str, &str); 11] = [
@@ -20,8 +20,8 @@ const OWN: [(&str, &str); 11] = [
     ("own-error", "times: always, answer: {kind: protocol_error, code: -32000, message: \"Internal error\"}"),
 ];
 
-fn suite() -> String {
-    let built_in: Vec<String> = nochmal::scenario::spellings()
+fn spellings() -> Vec<String> {
+    nochmal::scenario::spellings()
         .into_iter()
         // Rebuilds need a server that can be rebuilt (`tests/rebuilds.rs`).
         .filter(|id| !id.starts_with('R'))
@@ -29,72 +29,20 @@ fn suite() -> String {
             nochmal::scenario::find(id)
                 .is_some_and(|(entry, _)| entry.variants.is_empty() || id.contains(':'))
         })
-        .collect();
-    let mut text = String::from("suite: desk\nmatrix:\n  agent: [pipe, web]\n  model: [none]\n");
-    text.push_str("  present: [plain, structured]\n  scenario:\n");
-    for id in built_in.iter().map(String::as_str).chain(OWN.map(|(id, _)| id)) {
-        writeln!(text, "    - \"{id}\"").unwrap();
-    }
-    text.push_str("scenarios:\n");
-    for (id, fault) in OWN {
-        writeln!(text, "  {id}: {{{fault}}}").unwrap();
-    }
-    let (python, eyes) = (python(), fixture("eyes.py"));
-    for (agent, mcp, config) in [
-        ("pipe", "stdio", r#"{"command": {{ mcp.command | tojson }}, "args": {{ mcp.args | tojson }}}"#),
-        ("web", "http", r#"{"url": {{ mcp.url | tojson }}}"#),
-    ] {
-        if agent == "pipe" {
-            text.push_str("agents:\n");
-        }
-        let command = format!(
-            "[\"{}\", \"{{{{ run.dir }}}}/eyes.py\", \"{{{{ run.dir }}}}/mcp.json\", \"{{{{ run.dir }}}}/seen.txt\"]",
-            python.display()
-        );
-        writeln!(
-            text,
-            "  {agent}:\n    agent: {agent}\n    mcp: {mcp}\n    files:\n      mcp.json: '{config}'"
-        )
-        .unwrap();
-        let code = std::fs::read_to_string(&eyes).unwrap();
-        let code = format!("{{% raw %}}{code}{{% endraw %}}");
-        let code: String = code.lines().map(|line| format!("        {line}\n")).collect();
-        write!(text, "      eyes.py: |\n{code}").unwrap();
-        writeln!(text, "    first: {{mode: session, command: {command}}}\n    isolate: {{home: true}}")
-            .unwrap();
-    }
-    text.push_str("prompts:\n  plain: {user: \"Please book room 12 for Ada Lovelace on 2026-12-03.\"}\n");
-    text.push_str("conversations:\n  alone: []\n");
-    text.push_str("upstreams:\n  booking: {builtin: booking, search: true}\n");
-    text.push_str("scenario_params: {delay: 100ms, late: 20s, error_rate: 1.0}\n");
-    text.push_str("limits: {run_timeout: 1m, parallel: 3}\n");
-    text
+        .collect()
 }
 
 #[test]
 fn nothing_that_an_agent_can_see_gives_the_test_away() {
     let folder = tempfile::Builder::new().prefix("desk-").tempdir().unwrap();
-    let file = folder.path().join("desk.yaml");
-    std::fs::write(&file, suite()).unwrap();
     let out = folder.path().join("out");
-    let output = command(env!("CARGO_BIN_EXE_nochmal"))
-        .arg("run")
-        .arg(&file)
-        .arg("--out")
-        .arg(&out)
-        // Agents get it, and where a developer keeps programs is not what is looked for.
-        .env("PATH", "/usr/local/bin:/usr/bin:/bin")
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let runs = nochmal::store::read_runs(&out).unwrap();
+    let runs = eyes::watch(&out, &["pipe", "web"], &["plain", "structured"], &spellings(), &OWN);
     let mut struck: BTreeMap<String, u32> = BTreeMap::new();
     let mut problems = Vec::new();
     for run in &runs {
         let key = &run.key;
         let what = format!("{} {} {}", key.scenario, key.agent, key.present);
-        let seen = std::fs::read_to_string(out.join("runs").join(&run.run_id.0).join("seen.txt"));
-        let seen = seen.unwrap_or_default();
+        let seen = eyes::seen(&out, run);
         for part in ["create_booking", "Ada Lovelace", "hotel-front-desk"] {
             assert!(seen.contains(part), "{what}: {part} is not in what it saw: {}\n{seen}", run.reason);
         }
