@@ -21,6 +21,7 @@ pub use joined::Pieces;
 use search::{Hit, Search};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::ops::Range;
 use view::View;
 
 /// The fewest characters of a secret that a user names.
@@ -133,7 +134,7 @@ impl Secrets {
     }
 
     /// The length of the longest value, in bytes.
-    pub fn longest(&self) -> usize {
+    fn longest(&self) -> usize {
         self.values.iter().map(|(value, _)| value.len()).max().unwrap_or_default()
     }
 
@@ -152,6 +153,13 @@ impl Secrets {
             return BTreeSet::new();
         }
         self.search.hits(bytes).iter().map(|hit| self.name(hit.name)).collect()
+    }
+
+    /// The names of the secrets that lie across a place in bytes.
+    fn found_across(&self, bytes: &[u8], at: usize) -> BTreeSet<&str> {
+        let hits = self.search.hits(bytes).into_iter();
+        let across = hits.filter(|hit| hit.place.start < at && at < hit.place.end);
+        across.map(|hit| self.name(hit.name)).collect()
     }
 
     /// The same in JSON, also where a secret is cut into several strings.
@@ -182,14 +190,18 @@ impl Secrets {
             return Cow::Borrowed(text);
         }
         let mut hits = self.search.hits(text.as_bytes());
+        self.pieces_of_lines(text, &mut hits);
+        self.written(text, apart(hits))
+    }
+
+    fn pieces_of_lines(&self, text: &str, hits: &mut Vec<Hit>) {
         let mut from = 0;
         for line in text.split_inclusive('\n') {
             let said = line.trim();
             let start = from + (line.len() - line.trim_start().len());
-            self.pieces(&View::of(text.as_bytes()).part(start..start + said.len()), &mut hits);
+            self.pieces(said.as_bytes(), &|place| place.start + start..place.end + start, hits);
             from += line.len();
         }
-        self.written(text, apart(hits))
     }
 
     fn written<'t>(&self, text: &'t str, hits: Vec<Hit>) -> Cow<'t, str> {
@@ -224,14 +236,20 @@ impl Secrets {
         let whole = View::of(json.as_bytes());
         for leaf in in_json::leaves(json) {
             if leaf.content.len() >= SHORTEST_PIECE {
-                self.pieces(&in_json::said(&whole, &leaf.content), &mut hits);
+                let said = in_json::said(&whole, &leaf.content);
+                self.pieces(said.bytes(), &|place| said.place(place), &mut hits);
             }
         }
-        if hits.is_empty() {
+        let mut of_lines = Vec::new();
+        self.pieces_of_lines(json, &mut of_lines);
+        if hits.is_empty() && of_lines.is_empty() {
             return Cow::Borrowed(json);
         }
         if !in_json::is_json(json) {
             return self.hide(json);
+        }
+        if hits.is_empty() {
+            return Cow::Borrowed(json);
         }
         Cow::Owned(in_json::write(json, &apart(hits), &|name| marker(self.name(name))))
     }
@@ -247,8 +265,10 @@ impl Secrets {
     }
 
     /// Where a text was cut in the middle of a secret, the larger half can be left of it.
-    fn pieces(&self, text: &View<'_>, hits: &mut Vec<Hit>) {
-        let bytes = text.bytes();
+    fn pieces(&self, bytes: &[u8], place_of: &dyn Fn(Range<usize>) -> Range<usize>, hits: &mut Vec<Hit>) {
+        if bytes.len() < SHORTEST_PIECE {
+            return;
+        }
         for (name, (value, _)) in self.values.iter().enumerate() {
             let value = value.as_bytes();
             let shortest = SHORTEST_PIECE.max(value.len().div_ceil(2));
@@ -262,7 +282,7 @@ impl Secrets {
                 }
                 end.filter(|end| bytes.starts_with(end)).map(|_| 0..length)
             });
-            hits.extend(place.map(|place| Hit { place: text.place(place), name }));
+            hits.extend(place.map(|place| Hit { place: place_of(place), name }));
         }
     }
 }

@@ -192,6 +192,8 @@ pub async fn run(
         gates.push(Gate::parse(gate, Scope::One, &values)?);
     }
     super::secrets::check(&loaded.suite)?;
+    let secrets = super::secrets::of_suite(&loaded.suite);
+    crate::log::keep_out(&secrets).for_good();
     let supervisor = Supervisor::start(Some(program)).map_err(MatrixError::Watchdog)?;
     let (folder, matrix, before) = open(&loaded, options, target)?;
     let finished: HashSet<RunId> = before.iter().map(|run| run.run_id.clone()).collect();
@@ -221,7 +223,8 @@ pub async fn run(
     }
     let (reports, environment) =
         Reports::gather(&shared, &matrix.started_at, options, &gates, &trials, cancel).await;
-    folder.write("environment.json", &environment)?;
+    let environment = String::from_utf8_lossy(&environment);
+    folder.write("environment.json", secrets.hide_json(&environment).as_bytes())?;
     folder.write_plan(reports.plan())?;
     let mut matrix = Matrix {
         shared: Arc::new(shared),

@@ -35,6 +35,7 @@ pub mod secrets;
 mod servers;
 pub mod stopping;
 pub mod stored;
+mod sweep;
 mod told;
 pub mod trial;
 

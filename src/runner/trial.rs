@@ -14,7 +14,7 @@ use super::secrets::{RunSecrets, SecretError};
 use super::servers::{
     SERVERS, classifier, credentials, innocent_name, key_fields, server_name, upstream_launch,
 };
-use super::told;
+use super::{sweep, told};
 use crate::agent::{self, AgentOutcome, Ended, Observed};
 use crate::attribution::{Case, attribute};
 use crate::domain::{Micros, Present, ReasonCode, RunResult, ToolInfo, Verdict, digest_all, hex};
@@ -151,13 +151,24 @@ pub async fn run(
         let _ = std::fs::remove_file(shared.results.join(Folder::trace_name(&trial.run_id)));
     };
     let mut secrets = RunSecrets::default();
-    match carry_out(shared, trial, dir, patch, cancel, &mut secrets, &mut result).await {
+    let carried_out = carry_out(shared, trial, dir, patch, cancel, &mut secrets, &mut result).await;
+    // Whatever came of it: what is left behind is looked through.
+    let leave = || {
+        tidy(dir);
+        sweep::folder(&secrets.hidden, dir);
+        if let Some(file) = recordings::written(shared.recordings.as_ref(), trial) {
+            sweep::file(&secrets.hidden, &file);
+        }
+    };
+    match carried_out {
         Ok(true) => {}
         Ok(false) => {
+            leave();
             forget();
             return Ok(None);
         }
         Err(error) if error.is_of_the_machine() => {
+            leave();
             forget();
             return Err(error);
         }
@@ -173,8 +184,7 @@ pub async fn run(
     if let Some(rehearsal) = &shared.rehearsal {
         rehearsed(shared, rehearsal, trial, dir, patch, &result);
     }
-    tidy(dir);
-    secrets.sweep(dir);
+    leave();
     Ok(Some(secrets.hide_result(result)))
 }
 
@@ -251,12 +261,10 @@ async fn carry_out(
     *secrets = RunSecrets::new(suite, profile, upstream, &names, &variable)?;
     let launched = |server: &Server| -> Result<Target, TrialError> {
         let mut launch = upstream_launch(shared, &key.upstream, server, &names, dir)?;
-        if let Target::Command(launch) = &mut launch {
+        if let Target::Command(launch) = &launch {
             secrets.check_command(&launch.command.argv)?;
-            if let Some((name, value)) = secrets.planted() {
-                launch.command.env.entry(name.into()).or_insert_with(|| value.into());
-            }
         }
+        secrets.plant(&mut launch);
         Ok(launch)
     };
     let target = launched(&upstream.server)?;

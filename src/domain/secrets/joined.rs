@@ -24,7 +24,7 @@ impl<S: Ord> Default for Pieces<S> {
 
 impl<S: Ord + Clone> Pieces<S> {
     /// The names of secrets of which this JSON holds the rest, where what came before it in the same
-    /// stream held the beginning. Those that it holds itself may be among them.
+    /// stream held the beginning.
     pub fn found<'s>(&mut self, secrets: &'s Secrets, stream: &S, json: &str) -> BTreeSet<&'s str> {
         let mut found = BTreeSet::new();
         if secrets.is_empty() {
@@ -42,13 +42,11 @@ impl<S: Ord + Clone> Pieces<S> {
             // What lies wholly in the new part was looked for where it stands.
             let new = bytes.get(..bytes.len().min(remembered)).unwrap_or_default();
             let together = [&before[..], new].concat();
-            let here = if before.is_empty() { BTreeSet::new() } else { secrets.found_in_bytes(&together) };
-            let mut end = if here.is_empty() && bytes.len() <= remembered { together } else { bytes };
-            end.drain(..end.len().saturating_sub(remembered));
-            if !here.is_empty() {
-                end.clear();
+            if !before.is_empty() {
+                found.extend(secrets.found_across(&together, before.len()));
             }
-            found.extend(here);
+            let mut end = if bytes.len() <= remembered { together } else { bytes };
+            end.drain(..end.len().saturating_sub(remembered));
             if !end.is_empty() && self.ends.len() < MOST_KEYS {
                 self.ends.insert(place, end);
             }

@@ -151,6 +151,7 @@ fn the_larger_half_of_a_cut_secret_is_hidden() {
         secrets.hide_json(r#"{"a":"x sk-0123456789","b":"sk-01234"}"#),
         r#"{"a":"x ‹secret:KEY›","b":"sk-01234"}"#
     );
+    assert_eq!(secrets.hide_json("token sk-0123456"), "token ‹secret:KEY›");
     assert!(secrets.found_in("token sk-0123456").is_empty());
 }
 
