@@ -1,7 +1,7 @@
 //! `tools/call` on its way through the engine: sent, held back, answered, cancelled, lost.
 
 use super::super::message::{CallParams, CancelParams, View};
-use super::super::splice::with_correlation;
+use super::super::splice::Gap;
 use super::words::{answer_kind, compose, id_key, keep, refuse, tell};
 use super::{Action, Engine, Pending, PendingKind, audit};
 use crate::domain::{CallId, ConnectionId, Micros, RawJson, ToolClass};
@@ -41,6 +41,8 @@ pub(super) struct Call {
     pub modern: bool,
     /// The id that this attempt has upstream.
     pub correlation: Option<String>,
+    /// Where that goes into the call's message.
+    gap: Option<Gap>,
     received: Micros,
     pub(super) limit: Micros,
     pub(super) state: State,
@@ -113,6 +115,7 @@ impl Engine {
                 }
             }
         }
+        let gap = view.params.and_then(|raw| Gap::in_call(message, raw, params.meta));
         self.last_call += 1;
         let number = CallId(self.last_call);
         let tool = params.name.into_owned();
@@ -128,6 +131,7 @@ impl Engine {
                 .correlation
                 .as_ref()
                 .map(|prefix| format!("{prefix}-{number}", number = number.0)),
+            gap,
             received: now,
             limit: now + self.upstream_timeout,
             state: State::Waiting,
@@ -186,7 +190,7 @@ impl Engine {
     }
 
     pub(super) fn send(&mut self, number: CallId, mut call: Call, message: &str, actions: &mut Vec<Action>) {
-        let correlated = call.correlation.as_ref().and_then(|id| with_correlation(message, id));
+        let correlated = call.correlation.as_ref().zip(call.gap).map(|(id, gap)| gap.filled(message, id));
         // A message that cannot carry the id goes without, and the trace does not claim it.
         call.correlation = call.correlation.filter(|_| correlated.is_some());
         let correlation = call.correlation.clone();
