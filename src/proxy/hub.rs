@@ -426,8 +426,9 @@ impl State {
         let (record, line, hidden) = self.encoder.encode_hiding(now, event).map_err(std::io::Error::other)?;
         self.sink.put(&record, &line)?;
         let names: BTreeSet<String> = hidden.intersection(&self.watched).cloned().collect();
-        if !names.is_empty() {
-            let (place, call) = record.event.secret_place();
+        if !names.is_empty()
+            && let Some((place, call)) = record.event.secret_place()
+        {
             self.tell_of_secrets(now, &names, place, call)?;
         }
         Ok(names)
