@@ -3,7 +3,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`Wire`] | what a protocol is, seen from the client: a table's row |
-//! | `chat`, `messages`, `gemini` | one protocol each: request → JSON, answer → [`ModelTurn`] |
+//! | `chat`, `responses`, `messages`, `gemini` | one protocol each: request → JSON, answer → [`ModelTurn`] |
 //! | `address` | base URLs and keys out of the environment |
 //! | `http` | sending, streams, statuses |
 //! | `refusal` | what an answer that is none says: its reason, how long to wait |
@@ -18,6 +18,7 @@ mod gemini;
 mod http;
 mod messages;
 mod refusal;
+mod responses;
 pub mod retry;
 #[cfg(test)]
 mod tests;
@@ -33,6 +34,8 @@ use std::time::Duration;
 
 /// Chat Completions, as OpenAI, Ollama, vLLM, llama.cpp and many others speak them.
 pub const CHAT: Wire = chat::WIRE;
+/// Responses, as OpenAI speaks it.
+pub const RESPONSES: Wire = responses::WIRE;
 /// Anthropic Messages.
 pub const MESSAGES: Wire = messages::WIRE;
 /// Gemini.
