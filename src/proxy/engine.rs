@@ -4,6 +4,7 @@
 //! What the proxy remembers of a run belongs to the run, not to a connection: some agents start
 //! their server anew for every call.
 
+mod approval;
 mod audit;
 mod calls;
 mod catalogue;
@@ -16,7 +17,7 @@ pub use audit::{Format, Question};
 pub use wires::{Action, Classify, Input, Settings};
 
 use super::epoch::{Epochs, Rules};
-use super::message::{ToolsResult, View, batch};
+use super::message::{ToolsResult, View, batch, elicits};
 use crate::domain::{CallId, ConnectionId, Micros, Present, RawJson, ToolClass, ToolInfo};
 use crate::scenario::Scenario;
 use crate::trace::{Event, LogKind};
@@ -44,6 +45,7 @@ pub struct Engine {
     last_call: u64,
     audit_tools: bool,
     epochs: Epochs,
+    approvals: approval::Asked,
 }
 
 #[derive(Default)]
@@ -54,6 +56,8 @@ struct Connection {
     /// Calls whose answer is held back, in the order of their arrival.
     held: Vec<CallId>,
     protocol: Option<String>,
+    /// Its client shows forms that a server asks for.
+    elicits: bool,
     introduced: bool,
     upstream_gone: bool,
     rebuild: rebuild::State,
@@ -92,6 +96,7 @@ impl Engine {
             last_call: 0,
             audit_tools: false,
             epochs: Epochs::default(),
+            approvals: approval::Asked::default(),
         }
     }
 
@@ -224,6 +229,11 @@ impl Engine {
                 return;
             }
         };
+        if let (Some(id), None) = (view.id, &view.method)
+            && self.replied(connection, id, &view, actions)
+        {
+            return;
+        }
         let Some(state) = self.connections.get_mut(&connection) else { return };
         let modern = introduce_modern(connection, state, &view, actions);
         let gone = state.upstream_gone;
@@ -247,6 +257,7 @@ impl Engine {
                         state.protocol = params.protocol_version.as_deref().map(str::to_owned);
                         let client = peer(params.client_info, params.protocol_version.as_deref());
                         state.introduced = true;
+                        state.elicits = elicits(params.capabilities);
                         state.rebuild.introduction = Some(message.clone());
                         actions.push(Action::Record(Event::ClientReady { connection, client }));
                         PendingKind::Introduction

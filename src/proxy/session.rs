@@ -251,7 +251,7 @@ pub(super) async fn deadlines(hub: Arc<Hub>, ending: CancellationToken) {
     loop {
         let changed = hub.deadline_changed.notified();
         let due = async {
-            match hub.next_deadline() {
+            match hub.alarm() {
                 Some(at) => tokio::time::sleep((at - hub.now()).as_duration()).await,
                 None => std::future::pending().await,
             }

@@ -306,17 +306,20 @@ async fn carry_out(
         hub.record(Event::SecretSeen { names: seen, place: SecretPlace::AgentOutput, call: None });
     }
     secrets.hide_outcome(&mut outcome);
-    let closed = hub.close();
     if outcome.ended == Ended::Cancelled && failure.is_none() {
         return Ok(false);
     }
     if let Ended::NotWritten { path, kind } = &outcome.ended {
         return Err(TrialError::Write { path: path.clone(), source: (*kind).into() });
     }
-    let learned = tokio::select! {
+    let mut learned = tokio::select! {
         learned = bookkeeping.close() => learned,
         () = cancel.cancelled() => return Ok(false),
     };
+    if let Some(event) = learned.event.take() {
+        hub.record(event);
+    }
+    let closed = hub.close();
     if shared.recordings.as_ref().and_then(Recordings::replayed).is_some() {
         outcome.facts.drift = recordings::drifts(dir);
     }
@@ -596,6 +599,7 @@ fn judge_trace(path: &Path, ending: &Ending<'_>, result: &mut RunResult) {
     result.violations = judgement.violations.iter().map(|violation| violation.kind.to_owned()).collect();
     result.observations = judgement.observations.iter().map(|seen| seen.kind.to_owned()).collect();
     result.patches = judgement.patches.clone();
+    result.approvals = judgement.approvals.clone();
     // A score goes with a tested run only (J20).
     result.score = verdict.is_tested().then(|| judgement.score.as_ref().map(|score| score.overall)).flatten();
     result.scenario_fired = judgement.coverage.scenario_triggered;

@@ -2,6 +2,7 @@
 //! matrix that it belongs to, so that an interrupted one can be resumed; reports.
 
 mod agent;
+mod approval;
 mod folder;
 mod matrix;
 mod plan;

@@ -3,9 +3,9 @@
 //! Enums are externally tagged (`{"call_sent": {…}}`): every other way loses the text of
 //! numbers on reading.
 
-use super::{Binding, Decision, Execution};
+use super::{Accounted, Binding, Decision, Execution};
 use crate::domain::transitions::Expectation;
-use crate::domain::{CallId, ConnectionId, Micros, Present, RawJson, ToolClass, ToolInfo};
+use crate::domain::{AccountSource, CallId, ConnectionId, Micros, Present, RawJson, ToolClass, ToolInfo};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -172,6 +172,21 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         field: Option<String>,
     },
+    /// A person's approval of a call is asked for (A3).
+    ApprovalAsked {
+        /// The call.
+        call: CallId,
+        /// How.
+        how: AskedBy,
+    },
+    /// The client said what becomes of a request for an approval. The arguments of a call that continues
+    /// one (J9) stand with that call.
+    ApprovalReplied {
+        /// The call.
+        call: CallId,
+        /// What it said.
+        reply: ApprovalReply,
+    },
     /// The call is being sent upstream; recorded before the first byte leaves.
     CallSent {
         /// The call.
@@ -236,6 +251,13 @@ pub enum Event {
         place: SecretPlace,
         /// In which call, where it was one.
         call: Option<CallId>,
+    },
+    /// The upstream's own account of what came to be in the run, read once it had ended.
+    Accounted {
+        /// Whose account.
+        source: AccountSource,
+        /// What it says.
+        account: Accounted,
     },
     /// Something for people to read that decides nothing.
     Log {
@@ -347,6 +369,44 @@ pub enum Fault {
     Withheld,
     /// Sent; the agent gets an answer that a suite describes.
     Replaced,
+}
+
+/// How an approval is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AskedBy {
+    /// By the call itself: its client cannot elicit.
+    Call,
+    /// By a request `elicitation/create` to the client.
+    Elicitation,
+    /// By `resultType: "input_required"` (MCP 2026-07-28).
+    InputRequired,
+}
+
+/// What a client says of a request for an approval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ApprovalReply {
+    /// `accept`: the approver is to be asked.
+    Submitted,
+    /// `decline`
+    Declined,
+    /// `cancel`
+    Cancelled,
+    /// An error, or nothing that can be read.
+    Failed,
+}
+
+impl ApprovalReply {
+    /// For people.
+    pub fn words(self) -> &'static str {
+        match self {
+            ApprovalReply::Submitted => "submits it",
+            ApprovalReply::Declined => "declines to submit it",
+            ApprovalReply::Cancelled => "cancels it",
+            ApprovalReply::Failed => "cannot say what becomes of it",
+        }
+    }
 }
 
 /// How the upstream answered (J4, J5, J7, J9).
@@ -477,9 +537,9 @@ impl SecretPlace {
 }
 
 impl Event {
-    /// Where a secret stands that this event holds, and in which call.
-    pub(crate) fn secret_place(&self) -> (SecretPlace, Option<CallId>) {
-        match self {
+    /// Where a secret stands that this event holds, and in which call; none where a secret may stand.
+    pub(crate) fn secret_place(&self) -> Option<(SecretPlace, Option<CallId>)> {
+        Some(match self {
             Event::ToolsListed { .. } => (SecretPlace::Tools, None),
             Event::CallReceived { call, .. } => (SecretPlace::Arguments, Some(*call)),
             Event::UpstreamAnswered { call, .. } | Event::CallAnswered { call, .. } => {
@@ -492,8 +552,10 @@ impl Event {
             }
             Event::Log { kind: LogKind::Agent, .. } => (SecretPlace::AgentOutput, None),
             Event::UpstreamStarted { .. } => (SecretPlace::CommandLine, None),
+            // What the upstream keeps for itself reaches nobody.
+            Event::Accounted { .. } => return None,
             _ => (SecretPlace::Note, None),
-        }
+        })
     }
 }
 
