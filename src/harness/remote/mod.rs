@@ -26,7 +26,7 @@ mod tests;
 pub use address::{AddressError, Environment, Place};
 pub use http::RemoteModel;
 
-use super::message::{Message, Object, ToolCall};
+use super::message::{Message, Object, ToolCall, ToolSpec};
 use super::model::{ModelError, ModelTurn, Request};
 use serde_json::Value;
 use std::collections::HashSet;
@@ -136,6 +136,19 @@ fn distinct(turn: &mut ModelTurn, messages: &[Message]) {
             call.id = format!("call_{number}");
         }
         used.insert(call.id.clone());
+    }
+}
+
+/// What most protocols call alike: tools, whether the answer is to be a stream, the temperature.
+fn common(body: &mut Value, request: &Request<'_>, settings: &Settings, tool: fn(&ToolSpec) -> Value) {
+    if !request.tools.is_empty() {
+        body["tools"] = request.tools.iter().map(tool).collect();
+    }
+    if settings.stream {
+        body["stream"] = true.into();
+    }
+    if let Some(temperature) = settings.temperature {
+        body["temperature"] = temperature.into();
     }
 }
 

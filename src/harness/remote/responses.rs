@@ -23,15 +23,7 @@ fn write(request: &Request<'_>, model: &str, settings: &Settings) -> Value {
     if !system.is_empty() {
         body["instructions"] = system.into();
     }
-    if !request.tools.is_empty() {
-        body["tools"] = request.tools.iter().map(tool).collect();
-    }
-    if settings.stream {
-        body["stream"] = true.into();
-    }
-    if let Some(temperature) = settings.temperature {
-        body["temperature"] = temperature.into();
-    }
+    super::common(&mut body, request, settings, tool);
     if let Some(most) = settings.max_tokens {
         body["max_output_tokens"] = most.into();
     }
