@@ -198,7 +198,9 @@ impl Encoder {
             return Ok((event, json, BTreeSet::new()));
         }
         let mut found = self.secrets.found_in_json(json.get());
-        found.extend(self.pieces.found(&self.secrets, &event.secret_place().0, json.get()));
+        if let Some((place, _)) = event.secret_place() {
+            found.extend(self.pieces.found(&self.secrets, &place, json.get()));
+        }
         let names: BTreeSet<String> = found.into_iter().map(str::to_owned).collect();
         // Also where only a piece of one is in it.
         let hidden = match self.secrets.hide_json(json.get()) {
