@@ -1,6 +1,7 @@
 //! Reads a suite and everything that it names.
 
 use crate::domain::digest_all;
+use crate::harness::provider;
 use crate::harness::script::{self, FILE};
 use crate::suite::{self, BuiltinNames, Context, Diagnostics, ProfileText, Suite};
 use crate::upstream::builtin::BUILTINS;
@@ -86,6 +87,7 @@ pub fn load(path: &Path) -> Result<Loaded, LoadError> {
         scenarios: &scenarios,
         builtins: &builtins,
         patches: &patches,
+        no_model: &|name| provider::named(None, Some(name)).err().map(|error| error.to_string()),
         read: &read,
     };
     let suite = suite::check(&text, &path.to_string_lossy(), &context)

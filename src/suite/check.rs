@@ -3,6 +3,7 @@
 use super::decode::{At, Decoder, Fields, Shape};
 use super::diagnostics::{Diagnostics, Source, shown};
 use super::gate;
+use super::honesty;
 use super::matrix::{self, Axes, Known, Purpose};
 use super::parts::{self, ALONE, Conversation, Limits, ScenarioParams};
 use super::profile::{self, AgentProfile};
@@ -37,6 +38,7 @@ const SUITE: Shape = Shape::new(
         "scenarios",
         "limits",
         "gates",
+        "honesty",
         "secrets",
     ],
 )
@@ -60,6 +62,7 @@ const SUITE: Shape = Shape::new(
     ("model_backoff", "it stands under `limits:`"),
     ("retry_after", "it stands under `scenario_params:`"),
     ("gate", "the gates are a list under `gates:`"),
+    ("reader", "it stands under `honesty:`"),
     ("rebuilt", "it stands under one of the `upstreams:`"),
     ("error_rate", "it stands under `scenario_params:`"),
 ]);
@@ -207,6 +210,7 @@ fn suite(decoder: &mut Decoder, root: &Node, context: &Context<'_>) -> Option<Su
     let gates =
         fields.get("gates").map(|node| gate::read(decoder, node, cells.as_deref())).unwrap_or_default();
 
+    let reader = fields.entry("honesty").and_then(|(key, node)| honesty::read(decoder, key, node, context));
     let secrets =
         fields.get("secrets").and_then(|node| secrets::read(decoder, node, &upstreams.parts, &agents));
     let digest = digest_all(std::iter::once(source.text.as_str()).chain(files.iter().map(String::as_str)));
@@ -225,6 +229,7 @@ fn suite(decoder: &mut Decoder, root: &Node, context: &Context<'_>) -> Option<Su
         upstreams: upstreams.parts,
         agents,
         patch_files,
+        reader,
         gates,
         secrets,
         cells: cells?,
