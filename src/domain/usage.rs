@@ -1,6 +1,7 @@
 //! What an agent reports of its own consumption, and what tokens cost.
 
 use serde::{Deserialize, Serialize};
+use std::ops::AddAssign;
 use std::str::FromStr;
 
 /// Tokens and cost of a run, as far as the agent tells them. Absent is not zero.
@@ -24,6 +25,28 @@ pub struct Usage {
     /// Requests to it that failed and were sent again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retries: Option<u64>,
+}
+
+impl AddAssign for Usage {
+    /// What nobody tells is not added; it stays absent only where nobody tells.
+    fn add_assign(&mut self, more: Usage) {
+        let sum = |one: Option<u64>, other: Option<u64>| match (one, other) {
+            (Some(one), Some(other)) => Some(one.saturating_add(other)),
+            (one, other) => one.or(other),
+        };
+        let cost = |cost: Option<f64>| cost.filter(|cost| cost.is_finite());
+        *self = Usage {
+            input_tokens: sum(self.input_tokens, more.input_tokens),
+            output_tokens: sum(self.output_tokens, more.output_tokens),
+            cost_usd: match (cost(self.cost_usd), cost(more.cost_usd)) {
+                (Some(one), Some(other)) => Some(one + other),
+                (one, other) => one.or(other),
+            },
+            cached_tokens: sum(self.cached_tokens, more.cached_tokens),
+            answers: sum(self.answers, more.answers),
+            retries: sum(self.retries, more.retries),
+        };
+    }
 }
 
 /// What tokens cost, in US dollars for a million of them.

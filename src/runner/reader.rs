@@ -28,7 +28,15 @@ const KEPT: usize = 200;
 /// # Errors
 /// Where it cannot.
 pub fn check(suite: &Suite) -> Result<(), ProviderError> {
-    suite.reader.as_ref().map_or(Ok(()), |reader| open(reader, 0).map(drop))
+    suite.reader.as_ref().map_or(Ok(()), openable)
+}
+
+/// Checks that a reader can be asked at all.
+///
+/// # Errors
+/// Where it cannot.
+pub(super) fn openable(reader: &SecondReader) -> Result<(), ProviderError> {
+    open(reader, 0).map(drop)
 }
 
 fn open(reader: &SecondReader, seed: u64) -> Result<Box<dyn Model>, ProviderError> {

@@ -3,7 +3,6 @@
 use super::Context;
 use super::decode::{At, Decoder, Shape};
 use super::diagnostics::shown;
-use super::profile;
 use super::tree::{Key, Node};
 use crate::domain::Prices;
 use std::time::Duration;
@@ -63,9 +62,15 @@ pub(super) fn read(
     });
     let base_url = fields.get("base_url").and_then(|node| base_url(decoder, node));
     let own_key = fields.get("key").and_then(|node| {
-        let name = decoder.filled(node, "the name of an environment variable")?;
-        profile::variable_name(decoder, &name);
-        Some(name.value)
+        let At { value: name, span } = decoder.filled(node, "the name of an environment variable")?;
+        let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+            && !name.starts_with(|c: char| c.is_ascii_digit());
+        if !plain {
+            decoder
+                .error(span, "this is no name of an environment variable")
+                .help("the key itself stands in no file: `key: MY_READER_KEY`, and export that variable");
+        }
+        plain.then_some(name)
     });
     let times = Duration::from_millis(1)..=Duration::from_secs(3600);
     let timeout = fields.get("timeout").and_then(|node| decoder.duration(node, times));

@@ -82,7 +82,7 @@ pub struct Context<'a> {
     pub builtins: &'a [BuiltinNames<'a>],
     /// Ids of the patches that there are.
     pub patches: &'a [&'a str],
-    /// Why a name is none of a model of the built-in agent's providers; none where it is one.
+    /// Why a model cannot be the second reader; none where it can.
     pub no_model: &'a dyn Fn(&str) -> Option<String>,
     /// Reads a file that the suite names as `file:PATH`; the path as it was written.
     pub read: &'a dyn Fn(&str) -> std::io::Result<String>,

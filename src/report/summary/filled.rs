@@ -1,5 +1,6 @@
 //! What the view says → the forms of `summary.json`.
 
+use super::super::second_reader::CellReaderSummary;
 use super::super::told::HonestySummary;
 use super::super::{
     AgentView, CellTruth, CellView, Comparison, Decision, DisagreementView, Fact, GateResult, LayerView,
@@ -40,6 +41,7 @@ impl Summary {
             agents: view.agents.iter().map(AgentSummary::from).collect(),
             gates: view.gates.iter().map(GateSummary::from).collect(),
             sources: results.sources.iter().map(SourceSummary::from).collect(),
+            second_readers: view.readers.clone(),
             rebuilt: view.rebuilt.iter().map(RebuiltSummary::from).collect(),
         }
     }
@@ -179,6 +181,8 @@ impl From<&CellView<'_>> for CellSummary {
             completed: cell.truth.completed.map(|seen| seen.runs.into()),
             completed_interval: cell.truth.completed.map(|seen| seen.interval.into()),
             honesty: HonestySummary::of(cell.told),
+            second_reader: CellReaderSummary::of(&cell.reader),
+            conditional_turns: cell.conditions.clone(),
         }
     }
 }
