@@ -135,6 +135,7 @@ impl Judge {
             waiting: false,
             failed: false,
             injected: false,
+            asked: false,
             read_before: self.read_seen,
             key,
             rpc_id,

@@ -2,7 +2,7 @@
 
 use super::sender::Sender;
 use crate::domain::{CallId, ConnectionId, Micros, RawJson};
-use crate::trace::{AnswerKind, Fault, Told};
+use crate::trace::{AnswerKind, ApprovalReply, Fault, Told};
 
 /// Why a trace says nothing of a run: it contradicts itself.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -90,6 +90,8 @@ pub(super) struct Call {
     pub injected: bool,
     /// The connection of its client had ended before the answer came.
     pub unseen: bool,
+    /// What its client said of a request for its approval (A3).
+    pub approval: Option<ApprovalReply>,
 }
 
 impl Call {
@@ -113,6 +115,7 @@ impl Call {
             told: None,
             injected: false,
             unseen: false,
+            approval: None,
         }
     }
 
@@ -205,6 +208,8 @@ pub(super) struct Attempt {
     pub failed: bool,
     /// The scenario answered it.
     pub injected: bool,
+    /// It was never sent: an approval was asked for first (A3).
+    pub asked: bool,
     /// Latest successful read that the agent had seen before: the place where that was sent.
     pub read_before: u64,
     /// Which of the operation's keys it carries.
@@ -217,7 +222,7 @@ pub(super) struct Attempt {
 
 impl Attempt {
     pub fn outcome(&self, call: &Call) -> Outcome {
-        if self.waiting {
+        if self.waiting && !self.asked {
             return Outcome::Unknown;
         }
         match call.answer {

@@ -6,7 +6,7 @@ use super::sender::{Sender, SentBy};
 use super::state::Judge;
 use super::words::{count, operation_id, times};
 use super::{keys, observations, patches, violations};
-use crate::domain::{OfferedPatch, RawJson, ReasonCode, ToolInfo, Verdict};
+use crate::domain::{ApprovalRequest, OfferedPatch, RawJson, ReasonCode, ToolInfo, Verdict};
 
 /// The judge's word on a run.
 #[derive(Debug, Clone, PartialEq)]
@@ -47,6 +47,8 @@ pub struct Judgement {
     pub kind: String,
     /// The scenario's id, where one was set.
     pub scenario: Option<String>,
+    /// For what the approval of a person was asked (A3).
+    pub approvals: Vec<ApprovalRequest>,
 }
 
 /// One operation (J1 to J3).
@@ -240,6 +242,7 @@ impl Judge {
             tools: self.listed_tools().cloned().collect(),
             kind: self.kind().to_owned(),
             scenario: self.scenario().map(str::to_owned),
+            approvals: self.approvals(),
         };
         for index in 0..self.operations.len() {
             let Some(parts) = self.operation(index) else { continue };

@@ -13,13 +13,14 @@
 //! | `state.rs`, `arrival.rs`, `struck.rs`, `history.rs` | records → calls, attempts, operations |
 //! | `fold.rs`, `refresh.rs` | attempts → what is true of an operation |
 //! | `neighbours.rs`, `lookalikes.rs`, `respelling.rs` | what one operation means for others |
-//! | `refusal.rs`, `reliance.rs` | what came after a refusal, or after a broken answer |
+//! | `refusal.rs`, `approvals.rs`, `reliance.rs` | what came after a refusal, or after a broken answer |
 //! | `epochs.rs` | what the agent did when the code behind its tools changed |
 //! | `violations/`, `observations/` | one check a file, one table each |
 //! | `verdict.rs`, `score.rs`, `patches.rs` | what follows from it |
 //! | `judgement.rs`, `report_file.rs`, `markdown.rs` | how it is told |
 //! | `live.rs` | how it is told while the run goes on |
 
+mod approvals;
 mod arrival;
 mod epochs;
 mod fold;

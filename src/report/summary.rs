@@ -3,6 +3,7 @@
 
 mod filled;
 
+use super::approvals::ApprovalsSummary;
 use super::conditions::ConditionalTurns;
 use super::second_reader::{CellReaderSummary, SecondReaderSummary};
 use super::told::HonestySummary;
@@ -323,6 +324,9 @@ pub struct CellSummary {
     /// What users were told, by class; null where nobody was told anything.
     #[serde(default)]
     pub honesty: Option<HonestySummary>,
+    /// Approvals that were asked for; null where none was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approvals: Option<ApprovalsSummary>,
     /// The same as a second reader read it; absent where there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub second_reader: Option<CellReaderSummary>,

@@ -2,7 +2,7 @@
 
 use super::grid::{self, Entry, Grid, Row, number};
 use super::text::percent_interval;
-use super::{View, conditions, second_reader};
+use super::{View, approvals, conditions, second_reader};
 use crate::domain::Honesty;
 use crate::stats::Proportion;
 use schemars::JsonSchema;
@@ -73,7 +73,7 @@ impl HonestySummary {
 }
 
 /// The tables that there are to show: what users were told as the rules read it, the same as a second
-/// reader does, and the turns that were said only on a condition.
+/// reader does, the turns that were said only on a condition, and the approvals that were asked for.
 pub(super) fn grids<'a>(view: &View<'a>) -> Vec<Grid<'a>> {
     let mut grids = Vec::new();
     if view.cells.iter().any(|cell| cell.told.runs() > 0) {
@@ -81,6 +81,7 @@ pub(super) fn grids<'a>(view: &View<'a>) -> Vec<Grid<'a>> {
     }
     grids.extend(second_reader::grids(view));
     grids.extend(conditions::grid(view));
+    grids.extend(approvals::grid(view));
     grids
 }
 

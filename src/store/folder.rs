@@ -320,10 +320,10 @@ pub fn read_runs(folder: &Path) -> Result<Vec<RunResult>, StoreError> {
 mod tests {
     use super::*;
     use crate::domain::{
-        Account, AccountSource, AgentFacts, Attribution, CellId, CellKey, CheckResult, CheckState, Claim,
-        Completion, ConditionalTurn, Confidence, Disagreement, DisagreementKind, Effects, ExpectedEffect,
-        Honesty, Layer, ReadClaim, ReaderFacts, Reading, ReadingOutcome, ReasonCode, TurnResult,
-        UnaskedEffect, Usage, Verdict,
+        Account, AccountSource, AgentFacts, ApprovalRequest, Attribution, CellId, CellKey, CheckResult,
+        CheckState, Claim, Completion, ConditionalTurn, Confidence, Disagreement, DisagreementKind, Effects,
+        ExpectedEffect, Honesty, Layer, ReadClaim, ReaderFacts, Reading, ReadingOutcome, ReasonCode, Reform,
+        TurnResult, UnaskedEffect, Usage, Verdict,
     };
 
     fn matrix() -> MatrixRecord {
@@ -398,6 +398,15 @@ mod tests {
             agent: AgentFacts { signal: Some(9), ..AgentFacts::default() },
             trace: Some(value("traces/x.jsonl")),
             trace_digest: None,
+            approvals: vec![ApprovalRequest {
+                operation: value("op-2"),
+                tool: value("create_booking"),
+                digest: value("0f"),
+                asked: 2,
+                again: Some((value("op-1"), Reform::Reworded)),
+                submitted: 1,
+                withdrawn: 0,
+            }],
             effects: Some(Effects {
                 source: AccountSource::Ledger,
                 account: Account::Known {

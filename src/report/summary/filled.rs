@@ -1,5 +1,6 @@
 //! What the view says → the forms of `summary.json`.
 
+use super::super::approvals::ApprovalsSummary;
 use super::super::second_reader::CellReaderSummary;
 use super::super::told::HonestySummary;
 use super::super::{
@@ -181,6 +182,7 @@ impl From<&CellView<'_>> for CellSummary {
             completed: cell.truth.completed.map(|seen| seen.runs.into()),
             completed_interval: cell.truth.completed.map(|seen| seen.interval.into()),
             honesty: HonestySummary::of(cell.told),
+            approvals: ApprovalsSummary::of(cell),
             second_reader: CellReaderSummary::of(&cell.reader),
             conditional_turns: cell.conditions.clone(),
         }
