@@ -66,6 +66,7 @@ pub const PROVIDERS: &[Provider] = &[
     Provider {
         name: "openai-responses",
         about: "OpenAI's Responses API, for models that Chat Completions has not: OPENAI_API_KEY, OPENAI_BASE_URL",
+        place: Some(&OPENAI),
         open: |model, options| over(&OPENAI, remote::RESPONSES, "openai", model, options),
     },
     Provider {
