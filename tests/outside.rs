@@ -247,3 +247,95 @@ fn what_waiting_does_not_mend_is_not_tried_again() {
     assert_eq!((run.verdict, run.reason_code), (Verdict::Error, ReasonCode::ModelEndpoint));
     assert_eq!(run.agent.spoiled, []);
 }
+
+/// A collector of spans that speaks OTLP over HTTP: its address, and the bodies that it gets.
+fn collector() -> (String, std::sync::mpsc::Receiver<serde_json::Value>) {
+    use std::io::{Read, Write};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let (told, bodies) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut reader = BufReader::new(stream.unwrap());
+            let (mut length, mut line) = (0, String::new());
+            while reader.read_line(&mut line).unwrap() > 0 && !line.trim().is_empty() {
+                if let Some((name, value)) = line.split_once(':')
+                    && name.eq_ignore_ascii_case("content-length")
+                {
+                    length = value.trim().parse().unwrap();
+                }
+                line.clear();
+            }
+            let mut body = vec![0; length];
+            reader.read_exact(&mut body).unwrap();
+            let answer = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}";
+            reader.into_inner().write_all(answer.as_bytes()).unwrap();
+            if told.send(serde_json::from_slice(&body).unwrap()).is_err() {
+                return;
+            }
+        }
+    });
+    (url, bodies)
+}
+
+/// The spans of a suite's runs reach the collector that OpenTelemetry's own variables name, each with the run
+/// that it is of; and an agent that a suite says more to is told it.
+#[test]
+fn the_spans_of_a_run_reach_a_collector() {
+    let place = Place::new(
+        r#"suite: spans
+matrix:
+  agent: [builtin, short]
+  model: ["script:naive"]
+  conversation: [insists]
+  scenario: [F1]
+agents:
+  short: {extends: builtin, args: ["--context-tokens=600", "--spans={{ run.dir }}/spans.jsonl"]}
+prompts:
+  plain: {user: "Please book room 12 for Ada Lovelace on 2026-12-03."}
+conversations:
+  insists: [{say: "bitte nochmal versuchen"}]
+upstreams:
+  desk: {builtin: booking}
+"#,
+    );
+    let (url, bodies) = collector();
+    let env = [("OTEL_EXPORTER_OTLP_ENDPOINT", url.as_str()), ("OTEL_SERVICE_NAME", "night")];
+    let (runs, _) = place.run(&env);
+    assert_eq!(runs.len(), 2);
+    for run in &runs {
+        // A run ends after its spans were sent.
+        let told = bodies.recv_timeout(std::time::Duration::from_secs(60)).unwrap();
+        let told = &told["resourceSpans"][0];
+        let resource = told["resource"]["attributes"].to_string();
+        let of = runs.iter().find(|run| resource.contains(&run.run_id.0)).unwrap();
+        assert!(resource.contains("night") && resource.contains("nochmal.run.id"), "{resource}");
+        let spans = told["scopeSpans"][0]["spans"].as_array().unwrap();
+        let path = |span: &serde_json::Value| {
+            let mut names = vec![span["name"].as_str().unwrap().to_owned()];
+            let mut span = span;
+            while let Some(id) = span["parentSpanId"].as_str() {
+                span = spans.iter().find(|other| other["spanId"] == id).unwrap();
+                names.insert(0, span["name"].as_str().unwrap().to_owned());
+            }
+            names.join(" > ")
+        };
+        let paths: Vec<String> = spans.iter().map(path).collect();
+        let count = |wanted: &str| paths.iter().filter(|path| *path == wanted).count();
+        assert_eq!(
+            (count("invoke_agent nochmal"), count("invoke_agent nochmal > turn")),
+            (1, 2),
+            "{paths:?}"
+        );
+        assert_eq!(count("invoke_agent nochmal > turn > chat naive"), 4, "{paths:?}");
+        assert_eq!(count("invoke_agent nochmal > turn > execute_tool create_booking"), 2, "{paths:?}");
+        // Only the one that was told how little its model takes makes room.
+        assert_eq!(
+            count("invoke_agent nochmal > turn > compaction") > 0,
+            of.key.agent == "short",
+            "{paths:?}"
+        );
+        let file = place.path("out/runs").join(&run.run_id.0).join("spans.jsonl");
+        assert_eq!(file.exists(), run.key.agent == "short");
+    }
+}

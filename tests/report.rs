@@ -58,6 +58,7 @@ fn run(key: &CellKey, repeat: u32, verdict: Verdict) -> RunResult {
         disagreements: Vec::new(),
         completion: None,
         attribution: None,
+        approvals: Vec::new(),
     }
 }
 

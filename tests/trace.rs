@@ -130,37 +130,89 @@ fn a_trace_is_shown_as_a_timeline() {
     assert_eq!(code(&nochmal(dir.path(), &["trace", "show", "nowhere.jsonl"])), 2);
 }
 
+/// A results folder whose `runs.jsonl` somebody writes anew.
+struct Doctored {
+    dir: tempfile::TempDir,
+    lines: Vec<serde_json::Value>,
+}
+
+impl Doctored {
+    fn new() -> Doctored {
+        let dir = tempfile::tempdir().unwrap();
+        let (out, _) = results(dir.path());
+        let text = std::fs::read_to_string(out.join("runs.jsonl")).unwrap();
+        let lines = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        Doctored { dir, lines }
+    }
+
+    /// The place of the run with this verdict, after `skip` others.
+    fn at(&self, verdict: &str, skip: usize) -> usize {
+        let all = self.lines.iter().enumerate().filter(|(_, run)| run["verdict"] == verdict);
+        all.map(|(at, _)| at).nth(skip).unwrap()
+    }
+
+    /// Exit code and words of `trace verify`, and exit code of `report`, after a change of one run.
+    fn told(&self, at: usize, change: &dyn Fn(&mut serde_json::Value)) -> (i32, String, i32) {
+        let mut lines = self.lines.clone();
+        change(&mut lines[at]);
+        let lines: String = lines.iter().map(|line| format!("{line}\n")).collect();
+        std::fs::write(self.dir.path().join("out/runs.jsonl"), lines).unwrap();
+        let verified = nochmal(self.dir.path(), &["trace", "verify", "out", "--quiet"]);
+        (code(&verified), stdout(&verified), code(&nochmal(self.dir.path(), &["report", "out"])))
+    }
+}
+
 /// `runs.jsonl` has no chain of its own: what it says must be what the traces prove.
 #[test]
 fn a_verdict_that_its_trace_does_not_prove_fails_verify_and_report() {
-    let dir = tempfile::tempdir().unwrap();
-    let (out, _) = results(dir.path());
-    let runs = out.join("runs.jsonl");
-    let text = std::fs::read_to_string(&runs).unwrap();
-    let lines: Vec<serde_json::Value> =
-        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let failed = lines.iter().position(|run| run["verdict"] == "FAIL").unwrap();
-    let doctored = |change: &dyn Fn(&mut serde_json::Value)| {
-        let mut lines = lines.clone();
-        change(&mut lines[failed]);
-        let lines: String = lines.iter().map(|line| format!("{line}\n")).collect();
-        std::fs::write(&runs, lines).unwrap();
-        let verified = nochmal(dir.path(), &["trace", "verify", "out", "--quiet"]);
-        (code(&verified), stdout(&verified), code(&nochmal(dir.path(), &["report", "out"])))
-    };
+    let doctored = Doctored::new();
+    let failed = doctored.at("FAIL", 0);
     for verdict in ["PASS", "NOT_TESTED", "ERROR"] {
-        let (verified, told, report) = doctored(&|run| run["verdict"] = verdict.into());
+        let (verified, told, report) = doctored.told(failed, &|run| run["verdict"] = verdict.into());
         assert_eq!((verified, report), (1, 1), "{verdict}: {told}");
         assert!(told.starts_with("CHANGED") && told.contains("the trace proves FAIL"), "{told}");
     }
-    std::fs::remove_file(out.join(lines[failed]["trace"].as_str().unwrap())).unwrap();
-    let (verified, told, report) = doctored(&|run| {
+    let trace = doctored.lines[failed]["trace"].as_str().unwrap();
+    std::fs::remove_file(doctored.dir.path().join("out").join(trace)).unwrap();
+    let (verified, told, report) = doctored.told(failed, &|run| {
         run["verdict"] = "PASS".into();
         run["trace"] = serde_json::Value::Null;
         run["trace_digest"] = serde_json::Value::Null;
     });
     assert_eq!((verified, report), (1, 1), "{told}");
     assert!(told.starts_with("MISSING") && told.contains("names no trace"), "{told}");
+}
+
+/// A chain is whole on its own: whose it is stands in its first line.
+#[test]
+fn a_run_that_names_the_trace_of_another_fails_verify_and_report() {
+    let doctored = Doctored::new();
+    // Two runs of one verdict: judged again, either trace proves it.
+    let (first, second) = (doctored.at("FAIL", 0), &doctored.lines[doctored.at("FAIL", 1)]);
+    let told = |change: &dyn Fn(&mut serde_json::Value)| {
+        let (verified, told, report) = doctored.told(first, change);
+        assert_eq!((verified, report), (1, 1), "{told}");
+        told
+    };
+    let own = format!("another run than its own, which is {}", second["run_id"].as_str().unwrap());
+    // Both together: the end that was kept is that of the trace.
+    let both = told(&|run| {
+        run["trace"] = second["trace"].clone();
+        run["trace_digest"] = second["trace_digest"].clone();
+    });
+    assert!(both.starts_with("CHANGED") && both.contains(&own), "{both}");
+    for member in ["trace", "trace_digest"] {
+        let one = told(&|run| run[member] = second[member].clone());
+        assert!(one.starts_with("CHANGED"), "{one}");
+    }
+    // Without an end nothing is kept, but whose it is still shows.
+    let neither = told(&|run| {
+        run["trace"] = second["trace"].clone();
+        run["trace_digest"] = serde_json::Value::Null;
+    });
+    assert!(neither.contains(&own), "{neither}");
+    // The trace that its own run no longer names belongs to nobody.
+    assert!(neither.contains("NOT KEPT"), "{neither}");
 }
 
 /// A full disk is no reader that has seen enough.

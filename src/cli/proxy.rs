@@ -2,10 +2,10 @@
 //! that its users come from; R6 says what is an error.
 
 use super::{Failure, exit};
-use crate::domain::Present;
+use crate::domain::{Approval, Present};
 use crate::process::{CommandLine, Supervisor};
 use crate::proxy::Rebuilds;
-use crate::proxy::epoch::{Approval, OnReplace, Rules};
+use crate::proxy::epoch::{OnReplace, Rules};
 use crate::proxy::standalone::{self, AuditTools, Config, StandaloneError};
 use crate::scenario::{self, Parameters};
 use crate::suite::units;
@@ -105,10 +105,10 @@ pub struct ProxyArgs {
     /// With this or --watch, SIGHUP restarts the upstream
     #[arg(long, value_name = "close|pending|pass", value_enum, conflicts_with = "upstream_url")]
     on_replace: Option<OnReplaceFlag>,
-    /// Who approves the code of a new process: auto (as soon as the agent has got the list of tools), never, or
-    /// command:CMD, which gets JSON on stdin and approves with exit code 0
+    /// Who approves the code of a new process: auto (as soon as the agent has got the list of tools), never (every
+    /// call is refused after the first replacement, also of code that did not change), or command:CMD, which gets JSON on stdin and approves with exit code 0
     #[arg(long, value_name = "auto|never|command:CMD", value_parser = approval, conflicts_with = "upstream_url", allow_hyphen_values = true)]
-    approval: Option<ApprovalFlag>,
+    approval: Option<Approval>,
     /// Write the trace into this file
     #[arg(long, value_name = "FILE", value_parser = NonEmptyStringValueParser::new(), allow_hyphen_values = true)]
     trace: Option<String>,
@@ -143,22 +143,8 @@ impl From<OnReplaceFlag> for OnReplace {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum ApprovalFlag {
-    Auto,
-    Never,
-    Command(String),
-}
-
-fn approval(text: &str) -> Result<ApprovalFlag, String> {
-    match text.split_once(':') {
-        None if text == "auto" => Ok(ApprovalFlag::Auto),
-        None if text == "never" => Ok(ApprovalFlag::Never),
-        Some(("command", command)) if !command.trim().is_empty() => {
-            Ok(ApprovalFlag::Command(command.to_owned()))
-        }
-        _ => Err("auto, never or command:CMD is wanted".to_owned()),
-    }
+fn approval(text: &str) -> Result<Approval, String> {
+    Approval::from_text(text).ok_or_else(|| format!("{} is wanted", Approval::FORMS))
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -253,11 +239,6 @@ impl ProxyArgs {
             return None;
         }
         let chosen = struck.and_then(OnReplace::from_name);
-        let (approval, approve) = match &self.approval {
-            None | Some(ApprovalFlag::Auto) => (Approval::Auto, None),
-            Some(ApprovalFlag::Never) => (Approval::Never, None),
-            Some(ApprovalFlag::Command(command)) => (Approval::Ask, Some(command.clone())),
-        };
         let named = self.upstream_env.iter().flat_map(|text| text.split(','));
         let named = named.filter_map(|pair| pair.split_once('=').map(|(name, _)| name.to_owned()));
         let credentials = named.chain(self.upstream_env_var.iter().map(|(name, _)| name.clone())).collect();
@@ -265,12 +246,11 @@ impl ProxyArgs {
             rules: Rules {
                 watched: true,
                 on_replace: self.on_replace.map(OnReplace::from).or(chosen).unwrap_or_default(),
-                approval,
+                approval: self.approval.clone().unwrap_or_default(),
                 credentials,
             },
             watch: self.watched(),
             restart_on_change: self.restart_on == RestartOn::Change,
-            approve,
         })
     }
 

@@ -3,7 +3,8 @@
 use super::out::print;
 use super::run::width;
 use super::{Failure, exit};
-use crate::report::{timeline_of, timeline_text};
+use crate::judge::judge;
+use crate::report::{approvals_text, timeline_of, timeline_text};
 use crate::store::{TraceCheck, TraceState, check_trace, read_runs, stray_traces};
 use crate::trace::{Event, Started, read_sound, verify};
 use std::path::{Path, PathBuf};
@@ -115,7 +116,7 @@ fn word(check: &TraceCheck) -> &'static str {
         TraceState::Unreadable(_) => "UNREADABLE",
         TraceState::LeftBehind(_) => "UNFINISHED",
         TraceState::Wrong(error) if error.is_unfinished() => "CUT",
-        TraceState::Wrong(_) | TraceState::Contradicts { .. } => "CHANGED",
+        TraceState::Wrong(_) | TraceState::OfAnother(_) | TraceState::Contradicts { .. } => "CHANGED",
     }
 }
 
@@ -125,6 +126,10 @@ fn show(args: &ShowArgs) -> Result<u8, Failure> {
         print(&head(started))?;
     }
     print(&timeline_text(&timeline_of(&records, usize::MAX), width()))?;
+    let approvals = approvals_text(&judge(&records).approvals);
+    if !approvals.is_empty() {
+        print(&format!("\n{approvals}"))?;
+    }
     match end {
         Ok(digest) => {
             print(&format!("\nwhole, end {digest}\n"))?;

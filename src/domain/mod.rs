@@ -2,6 +2,8 @@
 //!
 //! One word for one thing. What the words mean is in `docs/reference/vocabulary.md`.
 
+mod approval;
+mod approval_request;
 mod axis;
 mod chain;
 mod claim;
@@ -22,6 +24,8 @@ pub mod transitions;
 mod usage;
 mod verdict;
 
+pub use approval::Approval;
+pub use approval_request::{ApprovalCounts, ApprovalRequest, Reform};
 pub use axis::{Axis, CellKey};
 pub use chain::chain;
 pub use claim::{Claim, Honesty, ReadClaim};

@@ -1,8 +1,8 @@
 //! What is known of one finished run: the row that statistics and reports are made of.
 
 use super::{
-    Attribution, CellId, CellKey, Completion, Disagreement, Effects, Honesty, ReadClaim, ReasonCode, RunId,
-    Usage, Verdict,
+    ApprovalRequest, Attribution, CellId, CellKey, Completion, Disagreement, Effects, Honesty, ReadClaim,
+    ReasonCode, RunId, Usage, Verdict,
 };
 
 /// One finished run. The stored form is a versioned mirror of it in the room `store`.
@@ -63,6 +63,8 @@ pub struct RunResult {
     pub completion: Option<Completion>,
     /// The layer it failed in; none for a PASS, and for results of older programs.
     pub attribution: Option<Attribution>,
+    /// For what the approval of a person was asked, and how often (A3).
+    pub approvals: Vec<ApprovalRequest>,
 }
 
 impl RunResult {
@@ -97,6 +99,7 @@ impl RunResult {
             disagreements: Vec::new(),
             completion: None,
             attribution: None,
+            approvals: Vec::new(),
         }
     }
 }

@@ -56,6 +56,11 @@ pub const PROVIDERS: &[Provider] = &[
         open: |model, options| over(&OPENAI, remote::CHAT, "openai", model, options),
     },
     Provider {
+        name: "openai-responses",
+        about: "OpenAI's Responses API, for models that Chat Completions has not: OPENAI_API_KEY, OPENAI_BASE_URL",
+        open: |model, options| over(&OPENAI, remote::RESPONSES, "openai", model, options),
+    },
+    Provider {
         name: REPLAY,
         about: "The answers of a recording, offline; the model is its file",
         open: |model, _| Ok(Box::new(Arc::new(Replayer::new(Path::new(model), None)?))),
@@ -285,7 +290,7 @@ mod tests {
 
     #[test]
     fn a_slip_is_told_with_what_was_probably_meant() {
-        let told = "no provider is called \"scrip\" (did you mean \"script\"?); there are: anthropic, gemini, ollama, openai, replay, script";
+        let told = "no provider is called \"scrip\" (did you mean \"script\"?); there are: anthropic, gemini, ollama, openai, openai-responses, replay, script";
         assert_eq!(open_with(Some("scrip"), Some("naive"), &[]).unwrap_err(), told);
         assert_eq!(open_with(None, Some("scrip:naive"), &[]).unwrap_err(), told);
         assert!(

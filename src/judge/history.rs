@@ -1,8 +1,9 @@
 //! What a trace says of one call and of one attempt (J4–J9), without any rule of judgement.
 
 use super::sender::Sender;
-use crate::domain::{CallId, ConnectionId, Micros, RawJson};
-use crate::trace::{AnswerKind, Fault, Told};
+use super::stamp::Stamp;
+use crate::domain::{CallId, ConnectionId, RawJson};
+use crate::trace::{AnswerKind, ApprovalReply, Fault, Told};
 
 /// Why a trace says nothing of a run: it contradicts itself.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -46,15 +47,6 @@ pub enum Inconsistency {
     Impossible(u64, &'static str),
 }
 
-/// A place in the trace.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Stamp {
-    /// Number of the record: decides what came first, also within one microsecond.
-    pub seq: u64,
-    /// When.
-    pub at: Micros,
-}
-
 /// What a call is to the judge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
@@ -64,6 +56,15 @@ pub(super) enum Role {
     Read,
     /// Neither is known.
     Unclassified,
+}
+
+/// A call, as it arrived.
+pub(super) struct Arrived<'a> {
+    pub connection: ConnectionId,
+    pub rpc_id: &'a RawJson,
+    pub arguments: Option<&'a RawJson>,
+    pub continuation: bool,
+    pub now: Stamp,
 }
 
 /// One `tools/call`.
@@ -90,6 +91,8 @@ pub(super) struct Call {
     pub injected: bool,
     /// The connection of its client had ended before the answer came.
     pub unseen: bool,
+    /// What its client said of a request for its approval (A3).
+    pub approval: Option<ApprovalReply>,
 }
 
 impl Call {
@@ -113,6 +116,7 @@ impl Call {
             told: None,
             injected: false,
             unseen: false,
+            approval: None,
         }
     }
 
@@ -205,6 +209,8 @@ pub(super) struct Attempt {
     pub failed: bool,
     /// The scenario answered it.
     pub injected: bool,
+    /// It was never sent: an approval was asked for first (A3).
+    pub asked: bool,
     /// Latest successful read that the agent had seen before: the place where that was sent.
     pub read_before: u64,
     /// Which of the operation's keys it carries.
@@ -217,7 +223,7 @@ pub(super) struct Attempt {
 
 impl Attempt {
     pub fn outcome(&self, call: &Call) -> Outcome {
-        if self.waiting {
+        if self.waiting && !self.asked {
             return Outcome::Unknown;
         }
         match call.answer {

@@ -1,11 +1,12 @@
 //! Takes records and keeps what they say.
 
-use super::arrival::Arrived;
 use super::epochs::Epochs;
-use super::history::{Call, Inconsistency, Role, Stamp, index};
-use super::neighbours::{Other, Repeat, Tool, Totals};
+use super::history::{Arrived, Call, Inconsistency, Role, index};
 use super::operation::{Hold, Operation};
 use super::reliance::{Given, breaks_contract};
+use super::stamp::Stamp;
+use super::tools::{Other, Repeat, Tool};
+use super::totals::Totals;
 use crate::domain::transitions::Watch;
 use crate::domain::{CallId, ConnectionId, Micros};
 use crate::trace::{AnswerKind, Event, Fault, Record, SecretPlace, Started, TRACE_VERSION, Told};
@@ -191,6 +192,11 @@ impl Judge {
                 self.struck |= *fault != Fault::PassThrough;
                 Ok(())
             }
+            Event::ApprovalReplied { call, reply } => {
+                self.known(*call, "its client was asked for an approval")?.approval = Some(*reply);
+                self.touch_call(*call);
+                Ok(())
+            }
             Event::CallSent { call, correlation } => {
                 self.known(*call, "it was sent upstream")?.correlation.clone_from(correlation);
                 self.sent(*call)
@@ -259,10 +265,13 @@ impl Judge {
             | Event::UpstreamStarted { .. }
             | Event::Rebuilt { .. }
             | Event::Approval { .. }
+            | Event::CatalogueFound { .. }
             | Event::UpstreamReady { .. }
             | Event::UpstreamEnded { .. }
             | Event::ClientConnected { .. }
             | Event::ToolsRequested { .. }
+            | Event::Accounted { .. }
+            | Event::ApprovalAsked { .. }
             | Event::Log { .. } => Ok(()),
         }
     }
@@ -409,8 +418,11 @@ impl Judge {
                 if let Some(attempt_found) = operation.attempts.get_mut(attempt) {
                     attempt_found.failed |= super::history::is_failure(told);
                     attempt_found.injected |= injected;
+                    let is_asked = injected && told == Told::InputRequired;
+                    attempt_found.asked |= is_asked;
                     // A continuation that did not reach the upstream leaves the attempt waiting.
-                    if !sent && attempt_found.received.seq != received.seq {
+                    let is_left = !sent && attempt_found.received.seq != received.seq && !attempt_found.asked;
+                    if is_asked || is_left {
                         attempt_found.waiting = true;
                         operation.waiting.insert(attempt);
                     }

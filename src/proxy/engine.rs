@@ -4,8 +4,11 @@
 //! What the proxy remembers of a run belongs to the run, not to a connection: some agents start
 //! their server anew for every call.
 
+mod approval;
 mod audit;
+mod call;
 mod calls;
+mod catalogue;
 mod rebuild;
 mod wires;
 mod words;
@@ -15,11 +18,11 @@ pub use audit::{Format, Question};
 pub use wires::{Action, Classify, Input, Settings};
 
 use super::epoch::{Epochs, Rules};
-use super::message::{ToolsResult, View, batch};
+use super::message::{ToolsResult, View, batch, elicits};
 use crate::domain::{CallId, ConnectionId, Micros, Present, RawJson, ToolClass, ToolInfo};
 use crate::scenario::Scenario;
 use crate::trace::{Event, LogKind};
-use calls::{Arrived, Call, Due};
+use call::{Arrived, Call, Due};
 use serde_json::value::RawValue;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::time::Duration;
@@ -43,6 +46,7 @@ pub struct Engine {
     last_call: u64,
     audit_tools: bool,
     epochs: Epochs,
+    approvals: approval::Asked,
 }
 
 #[derive(Default)]
@@ -53,6 +57,8 @@ struct Connection {
     /// Calls whose answer is held back, in the order of their arrival.
     held: Vec<CallId>,
     protocol: Option<String>,
+    /// Its client shows forms that a server asks for.
+    elicits: bool,
     introduced: bool,
     upstream_gone: bool,
     rebuild: rebuild::State,
@@ -70,6 +76,8 @@ enum PendingKind {
     Call(CallId),
     /// A subscription, which ends with its connection.
     Endless,
+    /// A page of the list of tools that nobody but the proxy asked for.
+    Catalogue,
     Other,
 }
 
@@ -89,6 +97,7 @@ impl Engine {
             last_call: 0,
             audit_tools: false,
             epochs: Epochs::default(),
+            approvals: approval::Asked::default(),
         }
     }
 
@@ -221,6 +230,11 @@ impl Engine {
                 return;
             }
         };
+        if let (Some(id), None) = (view.id, &view.method)
+            && self.replied(connection, id, &view, actions)
+        {
+            return;
+        }
         let Some(state) = self.connections.get_mut(&connection) else { return };
         let modern = introduce_modern(connection, state, &view, actions);
         let gone = state.upstream_gone;
@@ -244,6 +258,7 @@ impl Engine {
                         state.protocol = params.protocol_version.as_deref().map(str::to_owned);
                         let client = peer(params.client_info, params.protocol_version.as_deref());
                         state.introduced = true;
+                        state.elicits = elicits(params.capabilities);
                         state.rebuild.introduction = Some(message.clone());
                         actions.push(Action::Record(Event::ClientReady { connection, client }));
                         PendingKind::Introduction
@@ -251,7 +266,7 @@ impl Engine {
                     "server/discover" => PendingKind::Introduction,
                     "tools/list" => {
                         actions.push(Action::Record(Event::ToolsRequested { connection }));
-                        state.rebuild.list_asked(view.params);
+                        state.rebuild.list_asked(view.params, &message);
                         PendingKind::ToolsList
                     }
                     "subscriptions/listen" => {
@@ -335,6 +350,7 @@ impl Engine {
                 }
                 actions.push(Action::ToClient { connection, message });
             }
+            Some(PendingKind::Catalogue) => self.catalogue_page(connection, &view, actions),
             Some(PendingKind::Other | PendingKind::Endless) | None => {
                 self.upstream_notified(connection, view.method.as_deref(), actions);
                 let is_sign = matches!(
@@ -389,6 +405,9 @@ impl Engine {
     }
 
     fn lost(&mut self, connection: ConnectionId, pending: Pending, actions: &mut Vec<Action>) {
+        if pending.kind == PendingKind::Catalogue {
+            return;
+        }
         let PendingKind::Call(number) = pending.kind else {
             let reason = "the connection to the server was lost";
             refuse(connection, Some(pending.id.raw()), -32000, reason, actions);

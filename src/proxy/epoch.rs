@@ -10,7 +10,7 @@
 //! A file that changed while its process runs on changes nothing here. A list that changed without a
 //! new process keeps the epoch and the approval.
 
-use crate::domain::ConnectionId;
+use crate::domain::{Approval, ConnectionId};
 use crate::trace::{Binding, Decision, Execution};
 use std::collections::HashMap;
 
@@ -36,18 +36,6 @@ impl OnReplace {
             _ => None,
         }
     }
-}
-
-/// Who approves the code of a new epoch.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Approval {
-    /// It is approved as soon as the client has got the list of tools.
-    #[default]
-    Auto,
-    /// Nobody: only the code that the run began with is approved.
-    Never,
-    /// A command is asked about every epoch, the first included.
-    Ask,
 }
 
 /// How rebuilds are treated in a run.
@@ -107,6 +95,8 @@ struct Standing {
     approved: Option<String>,
     /// A command is being asked about this epoch.
     asked: bool,
+    /// The process is being replaced: nothing that is decided about it counts any more.
+    over: bool,
 }
 
 /// The states of all connections of a run.
@@ -114,8 +104,9 @@ struct Standing {
 pub struct Epochs {
     rules: Rules,
     connections: HashMap<ConnectionId, Standing>,
-    /// The identity that was approved last: a client that starts the same code anew, as some do for
-    /// every call, needs no new approval; other code does.
+    /// The identity that was approved last, since the last replacement: a client that starts the same code
+    /// anew, as some do for every call, needs no new approval; other code does, and so does code that
+    /// came in a replacement, be it the very same bytes.
     approved: Option<String>,
     begun: bool,
 }
@@ -136,6 +127,15 @@ impl Epochs {
         self.rules.watched
     }
 
+    /// Every process that runs is being replaced: no approval reaches what comes in its place, whether its
+    /// client stays or comes anew.
+    pub fn replaced(&mut self) {
+        self.approved = None;
+        for standing in self.connections.values_mut() {
+            standing.over = true;
+        }
+    }
+
     /// A process was started for a connection, its first or one that replaces another. The decision
     /// that goes along with it.
     pub fn started(&mut self, connection: ConnectionId, execution: &Execution) -> Option<Decision> {
@@ -148,10 +148,11 @@ impl Epochs {
             tools: before.as_ref().map(|before| before.tools.clone()).unwrap_or_default(),
             approved: before.as_ref().and_then(|before| before.approved.clone()),
             asked: false,
+            over: false,
         };
         let first = !std::mem::replace(&mut self.begun, true);
         let same = before.is_none() && self.approved.as_ref() == Some(&execution.identity);
-        let granted = same || first && self.rules.approval != Approval::Ask;
+        let granted = same || first && !matches!(self.rules.approval, Approval::Command(_));
         let decision = granted.then(|| {
             standing.approved = Some(standing.epoch.clone());
             self.approved = Some(standing.identity.clone());
@@ -178,20 +179,20 @@ impl Epochs {
                 "auto"
             }
             Approval::Never => "never",
-            Approval::Ask => "command",
+            Approval::Command(_) => "command",
         };
         let Some(standing) = self.connections.get(&connection) else { return Listed::Nothing };
         match self.rules.approval {
             Approval::Auto => Listed::Decided(self.decision(standing, true, by)),
             Approval::Never => Listed::Decided(self.decision(standing, false, by)),
-            Approval::Ask => Listed::Ask(self.decision(standing, false, by)),
+            Approval::Command(_) => Listed::Ask(self.decision(standing, false, by)),
         }
     }
 
     /// The command has decided. An answer about an epoch that is over decides nothing.
     pub fn decided(&mut self, connection: ConnectionId, decision: &Decision) {
         let Some(standing) = self.connections.get_mut(&connection) else { return };
-        if standing.epoch != decision.epoch {
+        if standing.over || standing.epoch != decision.epoch {
             return;
         }
         standing.asked = false;
@@ -301,7 +302,7 @@ mod tests {
 
     #[test]
     fn a_connection_goes_through_the_states() {
-        let mut epochs = watched(OnReplace::Pending, Approval::Ask);
+        let mut epochs = watched(OnReplace::Pending, Approval::Command("ask".to_owned()));
         assert_eq!(epochs.started(ONE, &execution("A", "a")), None);
         assert_eq!(epochs.state(ONE), State::IdentityPending);
         let Listed::Ask(mut decision) = list(&mut epochs, "12") else { panic!() };
@@ -353,6 +354,33 @@ mod tests {
         assert!(epochs.started(TWO, &execution("B", "a")).is_some());
         epochs.ended(TWO);
         assert_eq!(epochs.started(TWO, &execution("C", "c")), None);
+        assert!(matches!(epochs.gate(TWO), Gate::Refuse(_)));
+    }
+
+    #[test]
+    fn what_was_replaced_is_approved_anew_also_where_its_client_comes_anew_to_the_same_bytes() {
+        for (approval, passes) in [(Approval::Auto, true), (Approval::Never, false)] {
+            let mut epochs = watched(OnReplace::Close, approval);
+            epochs.started(ONE, &execution("A", "a"));
+            epochs.replaced();
+            epochs.started(ONE, &execution("B", "a"));
+            epochs.ended(ONE);
+            assert_eq!(epochs.started(TWO, &execution("C", "a")), None);
+            assert!(matches!(epochs.gate(TWO), Gate::Refuse(_)));
+            epochs.listed(TWO, "1".to_owned(), Vec::new());
+            assert_eq!(epochs.gate(TWO) == Gate::Pass, passes);
+        }
+    }
+
+    #[test]
+    fn a_yes_that_comes_while_its_process_is_replaced_reaches_nothing() {
+        let mut epochs = watched(OnReplace::Close, Approval::Command("ask".to_owned()));
+        epochs.started(ONE, &execution("A", "a"));
+        let Listed::Ask(mut decision) = list(&mut epochs, "1") else { panic!() };
+        decision.granted = true;
+        epochs.replaced();
+        epochs.decided(ONE, &decision);
+        assert_eq!(epochs.started(TWO, &execution("B", "a")), None);
         assert!(matches!(epochs.gate(TWO), Gate::Refuse(_)));
     }
 

@@ -98,7 +98,7 @@ pub(super) struct Refusal {
 pub struct Hub {
     state: Mutex<State>,
     started: Instant,
-    /// Told when the engine's next deadline may have changed.
+    /// Told when the engine wants to be woken before [`Hub::alarm`] said so.
     pub(super) deadline_changed: Notify,
     /// Told when an upstream answered something or ended.
     pub(super) answered: Notify,
@@ -108,6 +108,8 @@ pub struct Hub {
 
 struct State {
     engine: Engine,
+    /// When the engine will be woken.
+    alarm: Option<Micros>,
     encoder: Encoder,
     /// What no message and no record may hold, and the names whose sight is told in the trace.
     secrets: Secrets,
@@ -135,6 +137,7 @@ impl Hub {
         let started = Instant::now();
         let state = State {
             engine,
+            alarm: None,
             encoder: if sink.wants_lines() { Encoder::default() } else { Encoder::without_lines() },
             secrets: Secrets::default(),
             watched: BTreeSet::new(),
@@ -264,17 +267,21 @@ impl Hub {
     pub(super) fn input_with(&self, input: Input, carried: Carried) {
         let now = self.now();
         let mut state = self.lock();
-        let due = state.engine.next_deadline();
         let answer = matches!(
             input,
             Input::FromUpstream { .. } | Input::UpstreamEnded { .. } | Input::RequestLost { .. }
         );
         let actions = state.engine.handle(input, now);
         state.carry_out(actions, now, &carried);
-        let due_changed = due != state.engine.next_deadline();
+        // A deadline that was met is left to pass: setting the clock anew for every call costs more.
+        let due_sooner = match (state.engine.next_deadline(), state.alarm) {
+            (Some(due), Some(alarm)) => due < alarm,
+            (due, None) => due.is_some(),
+            (None, Some(_)) => false,
+        };
         let failed = state.failure.is_some();
         drop(state);
-        if due_changed {
+        if due_sooner {
             self.deadline_changed.notify_one();
         }
         if answer {
@@ -307,9 +314,11 @@ impl Hub {
         self.lock().carry_out(vec![Action::Record(event)], now, &Carried::default());
     }
 
-    /// When the engine wants to be woken.
-    pub(super) fn next_deadline(&self) -> Option<Micros> {
-        self.lock().engine.next_deadline()
+    /// When the engine wants to be woken; whoever asks does so then, or is told of an earlier time.
+    pub(super) fn alarm(&self) -> Option<Micros> {
+        let mut state = self.lock();
+        state.alarm = state.engine.next_deadline();
+        state.alarm
     }
 
     /// Requests of a connection that are open at its upstream.
@@ -417,8 +426,9 @@ impl State {
         let (record, line, hidden) = self.encoder.encode_hiding(now, event).map_err(std::io::Error::other)?;
         self.sink.put(&record, &line)?;
         let names: BTreeSet<String> = hidden.intersection(&self.watched).cloned().collect();
-        if !names.is_empty() {
-            let (place, call) = record.event.secret_place();
+        if !names.is_empty()
+            && let Some((place, call)) = record.event.secret_place()
+        {
             self.tell_of_secrets(now, &names, place, call)?;
         }
         Ok(names)

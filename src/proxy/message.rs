@@ -32,6 +32,8 @@ pub(super) struct CallParams<'a> {
     pub input_responses: Option<&'a RawValue>,
     #[serde(borrow, default, rename = "requestState", deserialize_with = "present")]
     pub request_state: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "_meta", deserialize_with = "present")]
+    pub meta: Option<&'a RawValue>,
 }
 
 /// `params._meta`, and in it what MCP 2026-07-28 sends with every request in place of a handshake.
@@ -47,6 +49,44 @@ pub(super) struct Meta<'a> {
     pub protocol_version: Option<Cow<'a, str>>,
     #[serde(borrow, default, rename = "io.modelcontextprotocol/clientInfo")]
     pub client_info: Option<&'a RawValue>,
+    #[serde(
+        borrow,
+        default,
+        rename = "io.modelcontextprotocol/clientCapabilities",
+        deserialize_with = "present"
+    )]
+    pub capabilities: Option<&'a RawValue>,
+}
+
+/// What a client can do, as far as it matters here.
+#[derive(Debug, Deserialize)]
+struct Capabilities<'a> {
+    #[serde(borrow, default, deserialize_with = "present")]
+    elicitation: Option<&'a RawValue>,
+}
+
+/// Whether a client with these capabilities shows forms that a server asks for. One that says nothing of
+/// the mode does; one that only opens pages does not.
+pub(super) fn elicits(capabilities: Option<&RawValue>) -> bool {
+    #[derive(Deserialize)]
+    struct Modes<'a> {
+        #[serde(borrow, default, deserialize_with = "present")]
+        form: Option<&'a RawValue>,
+        #[serde(borrow, default, deserialize_with = "present")]
+        url: Option<&'a RawValue>,
+    }
+    let known = capabilities.and_then(|raw| serde_json::from_str::<Capabilities<'_>>(raw.get()).ok());
+    let modes = known.and_then(|known| known.elicitation);
+    modes
+        .and_then(|raw| serde_json::from_str::<Modes<'_>>(raw.get()).ok())
+        .is_some_and(|modes| modes.form.is_some() || modes.url.is_none())
+}
+
+/// What a client answers to `elicitation/create`.
+#[derive(Debug, Deserialize)]
+pub(super) struct Elicited<'a> {
+    #[serde(borrow, default)]
+    pub action: Option<Cow<'a, str>>,
 }
 
 /// The parameters of `initialize` and its result: both sides introduce themselves alike.
@@ -58,6 +98,8 @@ pub(super) struct Introduction<'a> {
     pub client_info: Option<Implementation<'a>>,
     #[serde(borrow, default, rename = "serverInfo")]
     pub server_info: Option<Implementation<'a>>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    pub capabilities: Option<&'a RawValue>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -132,6 +174,23 @@ mod tests {
     fn a_member_that_stands_twice_is_refused() {
         assert!(View::parse(r#"{"method":"ping","method":"tools/call"}"#).is_err());
         assert!(View::parse(r#"{"method":"ping","m\u0065thod":"tools/call"}"#).is_err());
+    }
+
+    #[test]
+    fn a_client_elicits_where_it_shows_forms() {
+        let of = |text: &str| elicits(Some(crate::domain::RawJson::parse(text).unwrap().raw()));
+        for text in [
+            r#"{"elicitation":{}}"#,
+            r#"{"elicitation":{"form":{},"url":{}}}"#,
+            r#"{"elicitation":{"form":{}}}"#,
+        ] {
+            assert!(of(text), "{text}");
+        }
+        for text in
+            [r#"{"elicitation":{"url":{}}}"#, r#"{"elicitation":null}"#, "{}", "null", r#"{"elicitation":1}"#]
+        {
+            assert!(!of(text), "{text}");
+        }
     }
 
     #[test]

@@ -23,5 +23,5 @@ mod watch;
 
 pub use hub::{Hub, Sink};
 pub(crate) use random::random_hex;
-pub use rebuilds::Rebuilds;
+pub use rebuilds::{Approver, Rebuilds};
 pub use session::{Front, Session, SessionError};

@@ -5,12 +5,16 @@ use super::engine::Input;
 use super::epoch::Rules;
 use super::hub::{Asked, Hub};
 use super::watch::Watch;
+use crate::domain::Approval;
 use crate::process::{CommandLine, Stdin, Supervisor};
 use crate::trace::{Decision, Event};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::AsyncWriteExt;
+use tokio::sync::mpsc::UnboundedReceiver;
 use tokio_util::sync::CancellationToken;
 
 /// How long a person may think.
@@ -25,8 +29,59 @@ pub struct Rebuilds {
     pub watch: Vec<PathBuf>,
     /// A change restarts the upstream; otherwise only SIGHUP does.
     pub restart_on_change: bool,
-    /// The command that approves code, for `sh -c`.
-    pub approve: Option<String>,
+}
+
+/// Asks a command whether the code of an epoch may be used.
+#[derive(Debug)]
+pub struct Approver {
+    /// What is asked. Exit code 0 is a yes.
+    pub command: CommandLine,
+    /// Starts and ends it.
+    pub supervisor: Supervisor,
+    /// The server, by the name that its user gave it.
+    pub label: String,
+}
+
+impl Approver {
+    /// One that asks `sh -c COMMAND`.
+    pub fn new(
+        command: &str,
+        env: BTreeMap<OsString, OsString>,
+        folder: PathBuf,
+        supervisor: Supervisor,
+        label: String,
+    ) -> Approver {
+        let argv = vec!["sh".to_owned(), "-c".to_owned(), command.to_owned()];
+        Approver { command: CommandLine { argv, env, folder }, supervisor, label }
+    }
+
+    /// Answers the questions of a run, one after the other, until it is dropped.
+    pub(super) async fn answer(self, hub: Arc<Hub>, mut questions: UnboundedReceiver<Asked>) {
+        while let Some(Asked { connection, mut decision }) = questions.recv().await {
+            decision.granted = self.grants(&decision).await;
+            hub.input(Input::Decided { connection, decision });
+        }
+    }
+
+    /// The command gets on its stdin what it would approve.
+    async fn grants(&self, decision: &Decision) -> bool {
+        let request = serde_json::json!({
+            "serverLabel": self.label,
+            "executionEpoch": decision.epoch,
+            "toolScope": decision.tools,
+            "credentialScope": decision.credentials,
+            "expiresWhen": "agent-run-ends",
+        });
+        let mut tree = self.supervisor.tree(&[]);
+        let Ok(mut process) = tree.start(&self.command, Stdin::Piped) else { return false };
+        if let Some(mut stdin) = process.take_stdin() {
+            // A command that asks a person need not read it.
+            let _ = stdin.write_all(format!("{request}\n").as_bytes()).await;
+        }
+        let granted = tokio::time::timeout(APPROVAL_LIMIT, process.wait()).await;
+        tree.end(&mut [&mut process], Duration::ZERO).await;
+        granted.is_ok_and(|exit| exit.code == Some(0))
+    }
 }
 
 /// Watches until `ending` is cancelled.
@@ -42,13 +97,14 @@ pub(super) async fn watch(hub: Arc<Hub>, rebuilds: Rebuilds, label: String, endi
         }
     };
     let asked = async {
-        let mut questions = hub.questions();
-        while let Some(Asked { connection, mut decision }) = questions.recv().await {
-            if let Some(command) = &rebuilds.approve {
-                decision.granted = approved(command, &decision, &label).await;
-            }
-            hub.input(Input::Decided { connection, decision });
+        if let (Approval::Command(command), Ok(folder)) = (&rebuilds.rules.approval, std::env::current_dir())
+        {
+            let env = std::env::vars_os().collect();
+            Approver::new(command, env, folder, Supervisor::default(), label)
+                .answer(Arc::clone(&hub), hub.questions())
+                .await;
         }
+        std::future::pending().await
     };
     tokio::select! {
         () = files => {}
@@ -72,32 +128,6 @@ async fn hung_up(hub: &Hub) {
 #[cfg(not(unix))]
 async fn hung_up(_hub: &Hub) {
     std::future::pending().await
-}
-
-/// Asks the command, which gets on its stdin what it would approve; exit code 0 is a yes.
-async fn approved(command: &str, decision: &Decision, label: &str) -> bool {
-    let request = serde_json::json!({
-        "serverLabel": label,
-        "executionEpoch": decision.epoch,
-        "toolScope": decision.tools,
-        "credentialScope": decision.credentials,
-        "expiresWhen": "agent-run-ends",
-    });
-    let Ok(folder) = std::env::current_dir() else { return false };
-    let asked = CommandLine {
-        argv: vec!["sh".to_owned(), "-c".to_owned(), command.to_owned()],
-        env: std::env::vars_os().collect(),
-        folder,
-    };
-    let mut tree = Supervisor::default().tree(&[]);
-    let Ok(mut process) = tree.start(&asked, Stdin::Piped) else { return false };
-    if let Some(mut stdin) = process.take_stdin() {
-        // A command that asks a person need not read it.
-        let _ = stdin.write_all(format!("{request}\n").as_bytes()).await;
-    }
-    let granted = tokio::time::timeout(APPROVAL_LIMIT, process.wait()).await;
-    tree.end(&mut [&mut process], Duration::ZERO).await;
-    granted.is_ok_and(|exit| exit.code == Some(0))
 }
 
 /// Says on stderr what runs and what changed.

@@ -5,6 +5,7 @@ use super::engine::Input;
 use super::http::{Serving, serve};
 use super::hub::Hub;
 use super::lines::{self, Line};
+use super::rebuilds::Approver;
 use super::supervise::{UpstreamSource, start_upstream};
 use crate::domain::ConnectionId;
 use crate::trace::{Event, LogKind};
@@ -88,6 +89,18 @@ impl Session {
     /// The meeting point of the run's wires.
     pub fn hub(&self) -> &Arc<Hub> {
         &self.hub
+    }
+
+    /// Has somebody answer the run's questions about approvals. To be called before the agent comes.
+    pub fn approving(&self, approver: Approver) {
+        let (hub, ending) = (Arc::clone(&self.hub), self.ending.clone());
+        let questions = hub.questions();
+        self.tasks.spawn(async move {
+            tokio::select! {
+                () = approver.answer(hub, questions) => {}
+                () = ending.cancelled() => {}
+            }
+        });
     }
 
     /// Resolves when the first upstream ends before a client came to it, or when the trace can no
@@ -238,7 +251,7 @@ pub(super) async fn deadlines(hub: Arc<Hub>, ending: CancellationToken) {
     loop {
         let changed = hub.deadline_changed.notified();
         let due = async {
-            match hub.next_deadline() {
+            match hub.alarm() {
                 Some(at) => tokio::time::sleep((at - hub.now()).as_duration()).await,
                 None => std::future::pending().await,
             }

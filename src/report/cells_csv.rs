@@ -1,5 +1,6 @@
 //! `cells.csv`: one row a cell.
 
+use super::approvals::ApprovalsSummary;
 use super::csv_text::{cell, number, table};
 use super::{CellView, Format, Options, ReportError, View};
 use crate::domain::{Axis, Honesty, RunResult, Usage};
@@ -28,6 +29,7 @@ fn render(view: &View<'_>, options: &Options) -> Result<Vec<u8>, ReportError> {
         "output_tokens",
     ]);
     header.push("cost_usd");
+    header.extend(["approvals_asked", "approvals_again", "approvals_reworded"]);
     let rows = view.cells.iter().map(|cell| row(cell, view));
     table(header.into_iter().map(str::to_owned).collect(), rows, options)
 }
@@ -62,6 +64,12 @@ fn row(seen: &CellView<'_>, view: &View<'_>) -> Vec<String> {
     let told = (seen.told.runs() > 0).then_some(seen.told);
     row.extend(Honesty::ALL.map(|class| number(told.map(|told| told.count(class)))));
     row.extend(consumption(&seen.runs));
+    let asked = ApprovalsSummary::of(seen);
+    row.extend([
+        number(asked.map(|asked| asked.asked)),
+        number(asked.map(|asked| asked.again)),
+        number(asked.map(|asked| asked.reworded)),
+    ]);
     row
 }
 

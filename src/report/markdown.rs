@@ -1,6 +1,7 @@
 //! `report.md`: ready for release notes, the answer first.
 
 use super::agents::{Column, columns};
+use super::approvals;
 use super::rebuilds;
 use super::text::{
     counted, k_of_n, p_value, percent, percent_interval, points, points_interval, short_digest, shortened,
@@ -61,7 +62,10 @@ pub(super) fn sections(view: &View<'_>, most: usize) -> Vec<(&'static str, Strin
         sections.push(("Cells", cells(view, most)));
     }
     if told::is_known(view) {
-        sections.push((told::TITLE, told(view, most)));
+        sections.push((told::TITLE, by_cell(view, told::table(view), &told::about(view), most)));
+    }
+    if approvals::is_known(view) {
+        sections.push((approvals::TITLE, by_cell(view, approvals::table(view), approvals::ABOUT, most)));
     }
     if !view.results.sources.is_empty() {
         sections.push(("Folder by folder", folders(view, most)));
@@ -265,8 +269,13 @@ fn kinds(cell: &CellView<'_>) -> String {
     kinds.join(", ")
 }
 
-fn told(view: &View<'_>, most: usize) -> String {
-    let (header, rows) = told::table(view);
+/// A table with a row a cell: the axes on which cells differ, then numbers.
+fn by_cell(
+    view: &View<'_>,
+    (header, rows): (Vec<String>, Vec<Vec<String>>),
+    about: &str,
+    most: usize,
+) -> String {
     let axes = view.varied.len();
     let mut table = Table::new();
     for (title, place) in header.iter().zip(0..) {
@@ -280,7 +289,7 @@ fn told(view: &View<'_>, most: usize) -> String {
         let cells = row.into_iter().zip(0..);
         table.row(cells.map(|(text, place)| if place < axes { code(&text) } else { text }).collect());
     }
-    format!("{}\n\n<sub>{}</sub>", table.render(most), capital(&told::about(view)))
+    format!("{}\n\n<sub>{}</sub>", table.render(most), capital(about))
 }
 
 fn rebuilt(view: &View<'_>, most: usize) -> String {

@@ -7,6 +7,7 @@
 //! it and always stand beside it; without a tested run a rate is "no data".
 
 mod agents;
+mod approvals;
 mod cells_csv;
 mod changes;
 mod changes_json;
@@ -36,6 +37,7 @@ mod words;
 
 pub use crate::suite::{Change, Gate, GateCheck};
 pub use agents::AgentView;
+pub use approvals::{ApprovalsSummary, approvals_text};
 pub use changes::{Changes, ChangesFormat, Side};
 pub use changes_json::{ChangeSummary, ChangesSummary, SideSummary};
 pub use compare::{Comparison, Decision, Difference, PatchSummary};

@@ -2,7 +2,7 @@
 
 use super::csv_text::{cell, number, table};
 use super::{Format, Options, ReportError, View};
-use crate::domain::{Axis, Completion, Effects, Honesty, RunResult};
+use crate::domain::{ApprovalCounts, Axis, Completion, Effects, Honesty, RunResult};
 
 pub(super) const FORMAT: Format = Format {
     name: "runs-csv",
@@ -19,6 +19,7 @@ fn render(view: &View<'_>, options: &Options) -> Result<Vec<u8>, ReportError> {
     header.extend(["timed_out", "leaked", "client", "gave_up_after_ms", "resent", "model_retries", "stderr"]);
     header.extend(["cached_tokens", "answers", "requests_retried", "claim", "honesty"]);
     header.extend(["lost", "right", "double", "unasked", "completed", "disagreement", "layer"]);
+    header.extend(["approvals_asked", "approvals_again", "approvals_reworded"]);
     let rows = view.cells.iter().flat_map(|cell| &cell.runs).map(|run| row(run));
     table(header.into_iter().map(str::to_owned).collect(), rows, options)
 }
@@ -65,6 +66,13 @@ fn row(run: &RunResult) -> Vec<String> {
         number(run.completion.as_ref().and_then(Completion::completed)),
         kinds.join(" "),
         run.attribution.as_ref().map_or("", |found| found.layer.name()).to_owned(),
+    ]);
+    // Where nothing was asked for there is no number, and not the number 0.
+    let asked = (!run.approvals.is_empty()).then(|| ApprovalCounts::of(&run.approvals));
+    row.extend([
+        number(asked.map(|asked| asked.asked)),
+        number(asked.map(|asked| asked.again)),
+        number(asked.map(|asked| asked.reworded)),
     ]);
     row
 }

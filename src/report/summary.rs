@@ -3,6 +3,7 @@
 
 mod filled;
 
+use super::approvals::ApprovalsSummary;
 use super::told::HonestySummary;
 use super::{Format, Options, ReportError, View};
 use crate::domain::Axis;
@@ -318,6 +319,9 @@ pub struct CellSummary {
     /// What users were told, by class; null where nobody was told anything.
     #[serde(default)]
     pub honesty: Option<HonestySummary>,
+    /// Approvals that were asked for; null where none was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approvals: Option<ApprovalsSummary>,
 }
 
 /// A patch against `off` with all other axes equal.

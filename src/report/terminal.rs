@@ -1,6 +1,7 @@
 //! The table at the end of `nochmal run`: cells and verdicts, then the patches, then what was not
 //! tested. As wide as the terminal.
 
+use super::approvals;
 use super::rebuilds;
 use super::text::{counted, k_of_n, p_value, shortened, visible};
 use super::told;
@@ -26,7 +27,10 @@ pub fn text(view: &View<'_>, options: &Options) -> String {
         parts.push(patches(view, options));
     }
     if told::is_known(view) {
-        parts.push(told(view, options));
+        parts.push(by_cell(view, told::TITLE, told::table(view), &told::about(view), options));
+    }
+    if approvals::is_known(view) {
+        parts.push(by_cell(view, approvals::TITLE, approvals::table(view), approvals::ABOUT, options));
     }
     if !view.results.sources.is_empty() {
         parts.push(folders(view, options));
@@ -230,8 +234,14 @@ fn folders(view: &View<'_>, options: &Options) -> String {
     format!("Folder by folder, failed of tested\n{}\n{}", finish(&table), names.join("\n"))
 }
 
-fn told(view: &View<'_>, options: &Options) -> String {
-    let (header, rows) = told::table(view);
+/// A table with a row a cell: the axes on which cells differ, then numbers.
+fn by_cell(
+    view: &View<'_>,
+    title: &str,
+    (header, rows): (Vec<String>, Vec<Vec<String>>),
+    about: &str,
+    options: &Options,
+) -> String {
     let axes = view.varied.len();
     let numbers: Vec<usize> = (axes..header.len()).collect();
     let mut table = table(options, header, &numbers);
@@ -239,7 +249,7 @@ fn told(view: &View<'_>, options: &Options) -> String {
         let cells = row.into_iter().zip(0..);
         table.add_row(cells.map(|(text, place)| if place < axes { value(&text) } else { Cell::new(text) }));
     }
-    format!("{}\n{}\n{}", told::TITLE, finish(&table), wrapped(&told::about(view), options))
+    format!("{title}\n{}\n{}", finish(&table), wrapped(about, options))
 }
 
 fn rebuilt(view: &View<'_>, options: &Options) -> String {

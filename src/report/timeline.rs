@@ -1,7 +1,8 @@
 //! What happened in a run, in the order in which it happened: a trace as people read it.
 
+use super::text::counted;
 use crate::domain::{CallId, Micros, RawJson, RunId, RunResult, ToolClass, Verdict};
-use crate::trace::{Answer, AnswerKind, Event, Fault, Peer, Record, Told, assertions};
+use crate::trace::{Accounted, Answer, AnswerKind, AskedBy, Event, Fault, Peer, Record, Told, assertions};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// The longest text that an entry shows, in characters.
@@ -212,6 +213,9 @@ impl Reader {
                 let epoch = epoch.as_ref().map(|epoch| format!(" of epoch {epoch}")).unwrap_or_default();
                 note(cut(&format!("client has the list of tools {}{epoch}", short(revision))))
             }
+            Event::CatalogueFound { revision, epoch, .. } => {
+                note(cut(&format!("list of tools of epoch {epoch} is {}", short(revision))))
+            }
             Event::CatalogueHint { by_upstream, .. } => {
                 let by = if *by_upstream { "by the server" } else { "by nochmal" };
                 note(format!("client is told that the list of tools changed ({by})"))
@@ -251,6 +255,18 @@ impl Reader {
                 let kind = if *fault == Fault::PassThrough { EntryKind::Note } else { EntryKind::Fault };
                 Some((kind, Some(*call), fault_words(*fault).to_owned(), None))
             }
+            Event::ApprovalAsked { call, how } => {
+                let how = match how {
+                    AskedBy::Call => "an approval is asked for by the call",
+                    AskedBy::Elicitation => "an approval is asked for: the client gets elicitation/create",
+                    AskedBy::InputRequired => "an approval is asked for: the client gets input_required",
+                };
+                Some((EntryKind::Note, Some(*call), how.to_owned(), None))
+            }
+            Event::ApprovalReplied { call, reply } => {
+                let text = format!("the client {}", reply.words());
+                Some((EntryKind::Note, Some(*call), text, None))
+            }
             Event::UpstreamAnswered { call, answer } => Some(self.answered(*call, answer)),
             Event::UpstreamTimedOut { call } => {
                 self.late.insert(*call);
@@ -276,6 +292,14 @@ impl Reader {
             Event::SecretSeen { names, place, call } => {
                 let text = format!("secret seen: {} stood {}", names.join(", "), place.words());
                 Some((EntryKind::Note, *call, text, None))
+            }
+            Event::Accounted { source, account } => {
+                let found = match account {
+                    Accounted::Effects(effects) => counted(effects.len() as u64, "effect", "effects"),
+                    Accounted::Number(found) => counted(*found, "effect", "effects"),
+                    Accounted::Unknown(reason) => format!("could not be had: {reason}"),
+                };
+                note(cut(&format!("the server's own account, by its {}: {found}", source.title())))
             }
             Event::Log { kind, text } => {
                 let from = format!("{kind:?}").to_lowercase();

@@ -5,12 +5,12 @@ use super::conclude::Conclusion;
 use super::names::Names;
 use super::servers::{key_fields, upstream_launch};
 use super::trial::{LEDGER, Shared, TrialError, missing};
-use crate::domain::{Account, AccountSource, Completion, Effects, ReasonCode, Verdict};
+use crate::domain::{Account, AccountSource, Completion, Effects, RawJson, ReasonCode, Verdict};
 use crate::judge::Judgement;
 use crate::process::CommandLine;
 use crate::suite::template::TemplateError;
 use crate::suite::{self, Check, Effect, Server, Trial, Upstream};
-use crate::trace::Record;
+use crate::trace::{Accounted, AccountedCall, AccountedEffect, Event, Record};
 use crate::truth::checks::{Seen, completion};
 use crate::truth::{self, CameToBe, Compared, Found, Objection, Reading};
 use crate::upstream::builtin::ledger;
@@ -45,6 +45,8 @@ enum From {
 pub(super) struct Learned {
     /// What came to be; none where the upstream has no account.
     account: Option<(AccountSource, Result<CameToBe, String>)>,
+    /// The same, as the trace keeps it.
+    pub(super) event: Option<Event>,
 }
 
 impl Bookkeeping {
@@ -89,10 +91,16 @@ impl Bookkeeping {
 
     /// Reads what is there after the run. The upstream has ended.
     pub async fn close(&self) -> Learned {
+        let mut event = None;
         let account = match &self.from {
             From::Nowhere => None,
             From::Ledger(path) => {
                 let entries = ledger::read(path).map_err(|error| error.to_string());
+                let account = match &entries {
+                    Ok(entries) => Accounted::Effects(entries.iter().map(accounted).collect()),
+                    Err(reason) => Accounted::Unknown(reason.clone()),
+                };
+                event = Some(Event::Accounted { source: AccountSource::Ledger, account });
                 let found = entries.map(|entries| entries.into_iter().map(found).collect());
                 Some((AccountSource::Ledger, found.map(CameToBe::Effects)))
             }
@@ -105,7 +113,8 @@ impl Bookkeeping {
                 Some((*source, came))
             }
         };
-        Learned { account }
+        let event = event.or_else(|| account.as_ref().map(|(source, came)| of_oracle(*source, came)));
+        Learned { account, event }
     }
 
     /// What was learned, held against what was asked for and what the judge says.
@@ -153,6 +162,30 @@ impl Audit {
             None => conclusion,
         }
     }
+}
+
+fn accounted(entry: &ledger::LedgerEntry) -> AccountedEffect {
+    let raw =
+        |object: &serde_json::Map<String, Value>| RawJson::of(object).unwrap_or_else(|_| RawJson::null());
+    let call = AccountedCall {
+        tool: entry.effect.clone(),
+        arguments: raw(&entry.arguments),
+        correlation: entry.correlation.clone(),
+    };
+    AccountedEffect { call: Some(call), record: raw(&entry.record) }
+}
+
+fn of_oracle(source: AccountSource, came: &Result<CameToBe, String>) -> Event {
+    let record = |found: &Found| {
+        let record = RawJson::of(&found.record).unwrap_or_else(|_| RawJson::null());
+        AccountedEffect { call: None, record }
+    };
+    let account = match came {
+        Ok(CameToBe::Effects(found)) => Accounted::Effects(found.iter().map(record).collect()),
+        Ok(CameToBe::Number(number)) => Accounted::Number(*number),
+        Err(reason) => Accounted::Unknown(reason.clone()),
+    };
+    Event::Accounted { source, account }
 }
 
 fn found(entry: ledger::LedgerEntry) -> Found {

@@ -8,7 +8,7 @@
 use crate::agent::{AgentOutcome, Ended};
 use crate::domain::{ReasonCode, Verdict};
 use crate::judge::Judgement;
-use crate::trace::{Event, Record};
+use crate::trace::{Event, Execution, Record};
 use crate::upstream::stderr_part;
 
 /// A verdict with its reason.
@@ -143,21 +143,36 @@ fn rebuilt_otherwise(scenario: Option<&str>, records: &[Record]) -> Option<Strin
     if id == "R5" && old.lockfile_digest == new.lockfile_digest {
         return Some("what was rebuilt has the same lock file, or none: R5 is about another one".to_owned());
     }
-    let revision = |wanted: &str| {
+    // A client that came anew started the same code anew.
+    let same_code = |code: &Execution| {
+        let epochs = starts.iter().filter(|start| start.identity == code.identity);
+        epochs.map(|start| start.epoch.as_str()).collect::<Vec<_>>()
+    };
+    let list = |of: &[&str]| {
         records.iter().find_map(|record| match &record.event {
-            Event::CatalogueSeen { revision, epoch, .. } if epoch.as_deref() == Some(wanted) => {
-                Some(revision)
+            Event::CatalogueSeen { revision, epoch: Some(epoch), required, .. }
+            | Event::CatalogueFound { revision, epoch, required, .. }
+                if of.contains(&epoch.as_str()) =>
+            {
+                Some((revision, required))
             }
             _ => None,
         })
     };
-    let (before, after) = (revision(&old.epoch)?, revision(&new.epoch)?);
+    let (before, needed) = list(&[&old.epoch])?;
+    let (after, needs) = list(&same_code(new))?;
+    let needs_more = needs.iter().any(|(tool, fields)| {
+        needed.get(tool).is_some_and(|old| fields.iter().any(|field| !old.contains(field)))
+    });
     match id {
         "R2" if before != after => {
             Some("what was rebuilt lists other tools: R2 is about the same list".to_owned())
         }
         "R3" if before == after => {
             Some("what was rebuilt lists the same tools: R3 is about another list".to_owned())
+        }
+        "R3" if !needs_more => {
+            Some("what was rebuilt needs no further field of any tool: R3 is about one that does".to_owned())
         }
         _ => None,
     }

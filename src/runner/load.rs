@@ -69,7 +69,7 @@ pub fn load(path: &Path) -> Result<Loaded, LoadError> {
     let text = std::fs::read_to_string(path).map_err(unread)?;
     let file = path.canonicalize().map_err(unread)?;
     let folder = file.parent().unwrap_or(Path::new("/"));
-    let (profiles, profile_dirs) = profiles(folder);
+    let (profiles, mut profile_dirs) = profiles(folder);
     let read = |name: &str| std::fs::read_to_string(folder.join(name));
     let spellings = crate::scenario::spellings();
     let scenarios: Vec<&str> = spellings.iter().map(String::as_str).collect();
@@ -91,6 +91,11 @@ pub fn load(path: &Path) -> Result<Loaded, LoadError> {
     let suite = suite::check(&text, &path.to_string_lossy(), &context)
         .map_err(|mistakes| LoadError::Suite(Box::new(mistakes)))?;
     let (suite, model_files) = with_scripts(suite, folder)?;
+    for (name, agent) in &suite.agents {
+        if let Some(dir) = profile_dirs.get(agent.base()).cloned() {
+            profile_dirs.insert(name.clone(), dir);
+        }
+    }
     Ok(Loaded { suite, file, profile_dirs, model_files })
 }
 

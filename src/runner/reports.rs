@@ -11,7 +11,7 @@ use crate::process::{CommandLine, Supervisor};
 use crate::report::{
     BrokenTrace, GateResult, Timeline, TimelineLimits, View, formats, terminal_text, timelines,
 };
-use crate::store::{CellRecord, FactRecord, PLAN_VERSION, PlanRecord, SuiteRecord, check_trace};
+use crate::store::{CellRecord, FactRecord, PLAN_VERSION, PlanRecord, SuiteRecord, check_trace, is_of};
 use crate::suite::template::map;
 use crate::suite::{AgentProfile, Gate, Suite, Trial};
 use minijinja::value::Value;
@@ -213,7 +213,8 @@ pub fn read_timelines(folder: &Path, runs: &[RunResult]) -> BTreeMap<RunId, Time
         }
         let (records, end) = crate::trace::read_sound(&std::fs::read(&path).ok()?);
         let end = end.ok()?;
-        run.trace_digest.as_ref().is_none_or(|kept| *kept == end).then_some(records)
+        let kept = run.trace_digest.as_ref().is_none_or(|kept| *kept == end);
+        (kept && is_of(&records, run)).then_some(records)
     })
 }
 

@@ -4,6 +4,7 @@ use super::names::Names;
 use super::trial::{LEDGER, Shared, TrialError};
 use crate::domain::classify::Classifier;
 use crate::process::CommandLine;
+use crate::proxy::Approver;
 use crate::suite::template::map;
 use crate::suite::{Server, Upstream};
 use crate::upstream::{Launch, Remote, Target};
@@ -87,6 +88,21 @@ pub(super) fn credentials(upstream: &Upstream) -> Vec<String> {
         Server::Command { env, .. } => env.keys().cloned().collect(),
         Server::Builtin(_) | Server::Url { .. } => Vec::new(),
     }
+}
+
+/// Who is asked about what takes the place of an upstream. A script of one's own lies beside the suite.
+pub(super) fn approver(
+    shared: &Shared,
+    upstream: &str,
+    command: &str,
+    names: &Names,
+) -> Result<Approver, TrialError> {
+    let command = names
+        .render(command)
+        .map_err(|source| TrialError::Template { what: "the command that approves", source })?;
+    let folder = shared.loaded.file.parent().unwrap_or(Path::new("/")).to_owned();
+    let env = crate::upstream::environment();
+    Ok(Approver::new(&command, env, folder, shared.supervisor.clone(), upstream.to_owned()))
 }
 
 /// How the tools of an upstream are classified.

@@ -164,6 +164,7 @@ mod tests {
             disagreements: Vec::new(),
             completion: None,
             attribution: None,
+            approvals: Vec::new(),
         }
     }
 

@@ -12,12 +12,12 @@ use super::rehearsal::Rehearsal;
 use super::rehearsal::findings::Expected;
 use super::secrets::{RunSecrets, SecretError};
 use super::servers::{
-    SERVERS, classifier, credentials, innocent_name, key_fields, server_name, upstream_launch,
+    SERVERS, approver, classifier, credentials, innocent_name, key_fields, server_name, upstream_launch,
 };
 use super::told;
 use crate::agent::{self, AgentOutcome, Ended, Observed};
 use crate::attribution::{Case, attribute};
-use crate::domain::{Micros, Present, ReasonCode, RunResult, ToolInfo, Verdict, digest_all, hex};
+use crate::domain::{Approval, Micros, Present, ReasonCode, RunResult, ToolInfo, Verdict, digest_all, hex};
 use crate::process::Supervisor;
 use crate::proxy::engine::{Engine, Settings};
 use crate::proxy::epoch::{OnReplace, Rules};
@@ -271,6 +271,10 @@ async fn carry_out(
     let trace_path = shared.results.join(&trace_name);
     let file =
         File::create(&trace_path).map_err(|source| TrialError::Write { path: trace_path.clone(), source })?;
+    let approver = match &upstream.approval {
+        Approval::Command(command) => Some(approver(shared, &key.upstream, command, &names)?),
+        Approval::Auto | Approval::Never => None,
+    };
     let hub = hub(shared, trial, upstream, secrets, file, &result.started_at)?;
     let front = match profile.mcp {
         McpTransport::Http => Front::Http,
@@ -287,6 +291,9 @@ async fn carry_out(
             }
         };
 
+    if let Some(approver) = approver {
+        session.approving(approver);
+    }
     recordings::begin_anew(shared.recordings.as_ref(), trial, dir);
     let names = recordings::with_files(names, shared.recordings.as_ref(), trial, dir);
     let names = agent_names(shared, trial, dir, &names, &prompts, profile, upstream, &session);
@@ -299,17 +306,20 @@ async fn carry_out(
         hub.record(Event::SecretSeen { names: seen, place: SecretPlace::AgentOutput, call: None });
     }
     secrets.hide_outcome(&mut outcome);
-    let closed = hub.close();
     if outcome.ended == Ended::Cancelled && failure.is_none() {
         return Ok(false);
     }
     if let Ended::NotWritten { path, kind } = &outcome.ended {
         return Err(TrialError::Write { path: path.clone(), source: (*kind).into() });
     }
-    let learned = tokio::select! {
+    let mut learned = tokio::select! {
         learned = bookkeeping.close() => learned,
         () = cancel.cancelled() => return Ok(false),
     };
+    if let Some(event) = learned.event.take() {
+        hub.record(event);
+    }
+    let closed = hub.close();
     if shared.recordings.as_ref().and_then(Recordings::replayed).is_some() {
         outcome.facts.drift = recordings::drifts(dir);
     }
@@ -385,8 +395,8 @@ fn hub(
         Some(variant) => engine.with_rebuilds(Rules {
             watched: true,
             on_replace: OnReplace::from_name(variant).unwrap_or_default(),
+            approval: upstream.approval.clone(),
             credentials: credentials(upstream),
-            ..Rules::default()
         }),
         None => engine,
     };
@@ -589,6 +599,7 @@ fn judge_trace(path: &Path, ending: &Ending<'_>, result: &mut RunResult) {
     result.violations = judgement.violations.iter().map(|violation| violation.kind.to_owned()).collect();
     result.observations = judgement.observations.iter().map(|seen| seen.kind.to_owned()).collect();
     result.patches = judgement.patches.clone();
+    result.approvals = judgement.approvals.clone();
     // A score goes with a tested run only (J20).
     result.score = verdict.is_tested().then(|| judgement.score.as_ref().map(|score| score.overall)).flatten();
     result.scenario_fired = judgement.coverage.scenario_triggered;

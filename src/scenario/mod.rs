@@ -10,6 +10,7 @@ mod a2;
 mod a3;
 mod chaos;
 mod e1;
+mod erase;
 mod f1;
 mod f2;
 mod f3;
@@ -31,6 +32,7 @@ mod r2;
 mod r3;
 mod r4;
 mod r5;
+mod raw;
 mod rebuild;
 mod story;
 mod t1;
@@ -44,7 +46,9 @@ pub use mutate::{Becomes, Elements, Mutation};
 pub use plan::{Answer, Execute, Plan, Trigger};
 pub use rebuild::Strike;
 pub use story::{Moment, Story, Who};
-pub use texts::{connection_lost, error_result, structured_result, text_result, timeout, unavailable};
+pub use texts::{
+    approval_question, connection_lost, error_result, structured_result, text_result, timeout, unavailable,
+};
 
 use crate::domain::{RawJson, ToolClass};
 use crate::trace::{AnswerKind, Fault, Told};
@@ -195,6 +199,9 @@ pub enum When {
     Started(Duration),
     /// Only when the agent has given up; at the latest so long after the call arrived.
     GivenUp(Duration),
+    /// When the client has said what becomes of a request for an approval; at the latest so long after
+    /// the call arrived.
+    Replied(Duration),
 }
 
 /// What happens to a call that arrived.
@@ -208,6 +215,9 @@ pub enum OnCall {
     Answer(Injection),
     /// It goes upstream, and the agent gets this whatever comes of it.
     ForwardThen(Injection),
+    /// It does not go upstream; an approval is asked for, and then the agent gets this, whatever came of
+    /// that (J6).
+    Ask(Injection),
     /// The upstream is rebuilt at this call.
     Rebuild(Strike),
 }
@@ -219,6 +229,8 @@ pub enum OnAnswer {
     Deliver,
     /// The agent gets this instead.
     Replace(Injection),
+    /// The agent gets it, since it cannot be changed so that the agent notices; why, for people.
+    Left(&'static str),
 }
 
 /// A fault, armed for one run.
@@ -353,7 +365,7 @@ mod tests {
 
     fn told(action: OnCall) -> Option<Told> {
         match action {
-            OnCall::Answer(injection) => Some(injection.told),
+            OnCall::Answer(injection) | OnCall::Ask(injection) => Some(injection.told),
             OnCall::Forward | OnCall::ForwardFired | OnCall::ForwardThen(_) | OnCall::Rebuild(_) => None,
         }
     }
@@ -419,6 +431,16 @@ mod tests {
     }
 
     #[test]
+    fn a3_lets_no_write_past_the_approver_and_every_read() {
+        let mut a3 = armed("A3");
+        assert_eq!(a3.on_call(&read()), OnCall::Forward);
+        for call in [write(), CallView { continuation: true, ..write() }] {
+            let OnCall::Ask(injection) = a3.on_call(&call) else { panic!() };
+            assert_eq!((injection.told, injection.when), (Told::Refused, When::Now));
+        }
+    }
+
+    #[test]
     fn j10_an_unlisted_tool_uses_nothing_up() {
         for id in ["F2", "F3", "F4", "F5"] {
             let mut scenario = armed(id);
@@ -463,10 +485,13 @@ mod tests {
             let mut scenario = build(&spelling, &parameters).unwrap();
             let mut texts =
                 vec![unavailable().to_owned(), connection_lost().to_owned(), timeout().to_owned()];
+            texts.push(approval_question("create_booking", "{}"));
             let mut injections = Vec::new();
             for call in [write(), read()] {
                 match scenario.on_call(&call) {
-                    OnCall::Answer(injection) | OnCall::ForwardThen(injection) => injections.push(injection),
+                    OnCall::Answer(injection) | OnCall::Ask(injection) | OnCall::ForwardThen(injection) => {
+                        injections.push(injection);
+                    }
                     OnCall::Forward | OnCall::ForwardFired | OnCall::Rebuild(_) => {}
                 }
                 if let OnAnswer::Replace(injection) = answered(&mut scenario, &call, AnswerKind::Result) {

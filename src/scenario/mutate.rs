@@ -1,14 +1,11 @@
 //! Changing one thing in a tool's answer, and leaving the text of everything else as it is.
 
+use super::erase;
+use super::raw::{DEEPEST, Members, array, elements, members, object};
 use crate::domain::RawJson;
 use crate::domain::names::is_identifier;
-use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
-use std::fmt;
-
-/// How deep a value is looked into.
-const DEEPEST: usize = 32;
 
 /// What is done to an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,37 +43,65 @@ pub enum Elements {
     Reordered,
 }
 
-/// The result of a tool with that change, and the name of the changed field. None where there is
-/// nothing to change.
-pub fn apply(result: &RawValue, mutation: &Mutation) -> Option<(RawJson, Option<String>)> {
-    let mut field = None;
-    let mut changed = false;
-    let mut members = members(result.get())?;
-    let mut alter = |text: &str| {
-        let (altered, name) = match mutation {
-            Mutation::Field { name, to } => {
-                let (altered, name) = in_field(text, name.as_deref(), *to, 0)?;
-                (altered, Some(name))
-            }
-            Mutation::List(elements) => (in_list(text, *elements, 0)?, None),
-        };
-        field = field.take().or(name);
-        changed = true;
-        Some(altered)
-    };
+/// What came of a change.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Changed {
+    /// The result with the change, and the name of the changed field, where it was one.
+    Yes(RawJson, Option<String>),
+    /// There is nothing to change.
+    Nothing,
+    /// What the change takes away could still be read elsewhere in the result; why, as a sentence.
+    StillReadable(&'static str),
+}
+
+/// The result of a tool with that change.
+pub fn apply(result: &RawValue, mutation: &Mutation) -> Changed {
+    match mutation {
+        Mutation::Field { name, to } => match find(result.get(), name.as_deref()) {
+            Some(found) => erase::everywhere(result.get(), &found, *to),
+            None => Changed::Nothing,
+        },
+        Mutation::List(elements) => list(result.get(), *elements),
+    }
+}
+
+/// A field that was found: its name, and its value as it was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Field {
+    pub name: String,
+    pub value: String,
+}
+
+/// The field that is meant: in the structured content first, since texts only repeat that.
+fn find(result: &str, wanted: Option<&str>) -> Option<Field> {
+    let members = members(result)?;
+    let of = |wanted: &str| members.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.as_ref());
+    of("structuredContent").and_then(|value| in_field(value, wanted, 0)).or_else(|| {
+        let blocks = elements(of("content")?)?;
+        blocks.iter().find_map(|block| in_field(&text_of(block.get())?.1, wanted, 0))
+    })
+}
+
+/// A list changes wherever the result has it.
+fn list(result: &str, to: Elements) -> Changed {
+    let Some(mut members) = members(result) else { return Changed::Nothing };
+    let (mut changed, mut prose) = (false, false);
     for (name, value) in &mut members {
         let altered = match name.as_ref() {
-            "content" => content(value, &mut alter),
-            "structuredContent" => alter(value),
+            "content" => content(value, &mut |text| in_list(text, to, 0), &mut prose),
+            "structuredContent" => in_list(value, to, 0),
             _ => None,
         };
         if let Some(altered) = altered {
             *value = Cow::Owned(altered);
+            changed = true;
         }
     }
-    let text = object(&members);
-    let whole = RawJson::parse(&text).ok()?;
-    changed.then_some((whole, field))
+    match RawJson::parse(&object(&members)) {
+        Ok(_) if changed && prose => Changed::StillReadable("a text beside the list may repeat it in words"),
+        Ok(whole) if changed => Changed::Yes(whole, None),
+        _ => Changed::Nothing,
+    }
 }
 
 /// The first half of the text of a result.
@@ -93,45 +118,6 @@ pub fn half(result: &RawValue) -> String {
     }
 }
 
-/// Members in their order, with their names as the value spells them.
-type Members<'a> = Vec<(Cow<'a, str>, Cow<'a, str>)>;
-
-fn members(text: &str) -> Option<Members<'_>> {
-    struct All;
-    impl<'de> Visitor<'de> for All {
-        type Value = Members<'de>;
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("an object")
-        }
-        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members<'de>, A::Error> {
-            let mut members = Vec::new();
-            while let Some(name) = map.next_key::<String>()? {
-                members.push((Cow::Owned(name), Cow::Borrowed(map.next_value::<&'de RawValue>()?.get())));
-            }
-            Ok(members)
-        }
-    }
-    if !text.trim_start().starts_with('{') {
-        return None;
-    }
-    serde_json::Deserializer::from_str(text).deserialize_map(All).ok()
-}
-
-fn elements(text: &str) -> Option<Vec<&RawValue>> {
-    if text.trim_start().starts_with('[') { serde_json::from_str(text).ok() } else { None }
-}
-
-fn object(members: &Members<'_>) -> String {
-    let parts: Vec<String> =
-        members.iter().map(|(name, value)| format!("{}:{value}", RawJson::string(name))).collect();
-    format!("{{{}}}", parts.join(","))
-}
-
-fn array<S: AsRef<str>>(elements: &[S]) -> String {
-    let parts: Vec<&str> = elements.iter().map(AsRef::as_ref).collect();
-    format!("[{}]", parts.join(","))
-}
-
 /// A text block's members, and its text.
 fn text_of(block: &str) -> Option<(Members<'_>, String)> {
     let members = members(block)?;
@@ -143,13 +129,14 @@ fn text_of(block: &str) -> Option<(Members<'_>, String)> {
     Some((members, text))
 }
 
-/// The text blocks of a result, as far as their texts are JSON.
-fn content(blocks: &str, alter: &mut impl FnMut(&str) -> Option<String>) -> Option<String> {
+/// The text blocks of a result, as far as their texts are JSON; whether there are others.
+fn content(blocks: &str, alter: &mut impl FnMut(&str) -> Option<String>, prose: &mut bool) -> Option<String> {
     let mut changed = false;
     let blocks: Vec<String> = elements(blocks)?
         .into_iter()
         .map(|block| {
             let altered = text_of(block.get()).and_then(|(members, text)| {
+                *prose |= !text.trim().is_empty() && serde_json::from_str::<&RawValue>(&text).is_err();
                 let altered = alter(&text)?;
                 let members: Members<'_> = members
                     .into_iter()
@@ -167,7 +154,7 @@ fn content(blocks: &str, alter: &mut impl FnMut(&str) -> Option<String>) -> Opti
     changed.then(|| array(&blocks))
 }
 
-fn in_field(text: &str, wanted: Option<&str>, to: Becomes, depth: usize) -> Option<(String, String)> {
+fn in_field(text: &str, wanted: Option<&str>, depth: usize) -> Option<Field> {
     if depth > DEEPEST {
         return None;
     }
@@ -177,43 +164,16 @@ fn in_field(text: &str, wanted: Option<&str>, to: Becomes, depth: usize) -> Opti
             Some(wanted) => name == wanted,
             None => is_identifier(name) && is_scalar(value),
         };
-        if let Some(at) = members.iter().position(|(name, value)| meant(name, value)) {
-            let mut members = members;
-            let name = members.get(at)?.0.to_string();
-            let value = members.get(at)?.1.to_string();
-            let new = match to {
-                Becomes::Null => "null".to_owned(),
-                Becomes::Number => number(&value),
-                Becomes::Object => "{}".to_owned(),
-                Becomes::Missing => {
-                    members.remove(at);
-                    return Some((object(&members), name));
-                }
-            };
-            members.get_mut(at)?.1 = Cow::Owned(new);
-            return Some((object(&members), name));
+        if let Some((name, value)) = members.iter().find(|(name, value)| meant(name, value)) {
+            return Some(Field { name: name.to_string(), value: value.to_string() });
         }
-        let mut members = members;
-        for (_, value) in &mut members {
-            if let Some((altered, name)) = in_field(value, wanted, to, depth + 1) {
-                *value = Cow::Owned(altered);
-                return Some((object(&members), name));
-            }
-        }
-        return None;
+        return members.iter().find_map(|(_, value)| in_field(value, wanted, depth + 1));
     }
-    let elements = elements(text)?;
-    let found = elements.iter().enumerate().find_map(|(at, element)| {
-        in_field(element.get(), wanted, to, depth + 1).map(|(altered, name)| (at, altered, name))
-    });
-    let (at, altered, name) = found?;
-    let mut texts: Vec<&str> = elements.iter().map(|element| element.get()).collect();
-    *texts.get_mut(at)? = &altered;
-    Some((array(&texts), name))
+    elements(text)?.iter().find_map(|element| in_field(element.get(), wanted, depth + 1))
 }
 
 /// The digits of a text as a number of another type than the text was.
-fn number(value: &str) -> String {
+pub(super) fn number(value: &str) -> String {
     let digits: String = value.chars().filter(char::is_ascii_digit).take(15).collect();
     let digits = digits.trim_start_matches('0');
     match (digits.is_empty(), value.starts_with('"')) {
@@ -262,7 +222,11 @@ mod tests {
 
     fn changed(result: &str, mutation: &Mutation) -> Option<(String, Option<String>)> {
         let raw = RawJson::parse(result).unwrap();
-        apply(raw.raw(), mutation).map(|(result, field)| (result.get().to_owned(), field))
+        match apply(raw.raw(), mutation) {
+            Changed::Yes(result, field) => Some((result.get().to_owned(), field)),
+            Changed::Nothing => None,
+            Changed::StillReadable(why) => panic!("{why}"),
+        }
     }
 
     const BOOKED: &str = r#"{"content":[{"type":"text","text":"{\"n\":9007199254740993,\"booking_id\":\"BK-1001\"}"}],"structuredContent":{"booking_id":"BK-1001","p":1e400}}"#;
@@ -301,6 +265,14 @@ mod tests {
         assert_eq!(changed(one, &Mutation::List(Elements::Reordered)), None);
         let none = r#"{"content":[{"type":"text","text":"[]"}]}"#;
         assert_eq!(changed(none, &Mutation::List(Elements::Doubled)), None);
+    }
+
+    #[test]
+    fn a_list_that_a_text_may_repeat_in_words_is_left() {
+        let both = r#"{"content":[{"type":"text","text":"1, 2"}],"structuredContent":{"b":[1,2]}}"#;
+        let raw = RawJson::parse(both).unwrap();
+        let changed = apply(raw.raw(), &Mutation::List(Elements::Doubled));
+        assert!(matches!(changed, Changed::StillReadable(_)), "{changed:?}");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! A fault as data: where it strikes, whether the work is done, what the agent gets, and when.
 //! Most of the built-in faults are a plan, and so are those that users write in a suite.
 
-use super::mutate::{self, Mutation};
+use super::mutate::{self, Changed, Mutation};
 use super::{AnswerView, CallView, Injection, OnAnswer, OnCall, Reply, Scenario, When, texts};
 use crate::domain::classify::glob;
 use crate::domain::json::canonical;
@@ -87,8 +87,6 @@ pub enum Answer {
         /// What it tells the agent.
         told: Told,
     },
-    /// A person's refusal.
-    Refusal,
     /// Half of the upstream's answer.
     Half,
     /// The upstream's answer with a change.
@@ -140,7 +138,8 @@ impl Armed {
         hit
     }
 
-    fn injection(&self, call: &CallView<'_>, answer: Option<&AnswerView<'_>>) -> Option<Injection> {
+    /// What is given to the agent; why there is nothing to give, where there could have been.
+    fn injection(&self, answer: Option<&AnswerView<'_>>) -> Result<Injection, Option<&'static str>> {
         let mut field = None;
         let text = |told: Told, text: &str| (told, Reply::error(text));
         let (told, reply) = match &self.plan.answer {
@@ -155,20 +154,22 @@ impl Armed {
             Answer::Text { text, is_error, told } => {
                 (*told, Reply::Text { text: text.clone(), is_error: *is_error })
             }
-            Answer::Refusal => text(Told::Refused, &texts::refused(call.tool)),
-            Answer::Half => text(Told::Malformed, &mutate::half(answer?.body)),
-            Answer::Mutate(mutation) => {
-                let (result, name) = mutate::apply(answer?.body, mutation)?;
-                field = name;
-                (Told::Altered, Reply::Result(result))
-            }
+            Answer::Half => text(Told::Malformed, &mutate::half(answer.ok_or(None)?.body)),
+            Answer::Mutate(mutation) => match mutate::apply(answer.ok_or(None)?.body, mutation) {
+                Changed::Yes(result, name) => {
+                    field = name;
+                    (Told::Altered, Reply::Result(result))
+                }
+                Changed::Nothing => return Err(None),
+                Changed::StillReadable(why) => return Err(Some(why)),
+            },
             Answer::Cut { kill } => (Told::ConnectionLost, Reply::Cut { kill: *kill }),
             Answer::Late => (Told::Late, Reply::Own),
             Answer::ProtocolError { code, message } => {
                 (Told::Failed, Reply::ProtocolError { code: *code, message: message.clone() })
             }
         };
-        Some(Injection { fault: self.plan.fault, told, reply, when: self.plan.when, field })
+        Ok(Injection { fault: self.plan.fault, told, reply, when: self.plan.when, field })
     }
 }
 
@@ -191,8 +192,8 @@ impl Scenario for Armed {
         if !waits || self.is_spent() || !self.plan.on.matches(call) {
             return OnCall::Forward;
         }
-        match self.injection(call, None) {
-            Some(injection) if self.is_hit() => match self.plan.execute {
+        match self.injection(None) {
+            Ok(injection) if self.is_hit() => match self.plan.execute {
                 Execute::After => OnCall::ForwardThen(injection),
                 Execute::No | Execute::Before => OnCall::Answer(injection),
             },
@@ -205,8 +206,9 @@ impl Scenario for Armed {
         if !waits || self.is_spent() || !self.plan.on.matches(call) {
             return OnAnswer::Deliver;
         }
-        match self.injection(call, Some(answer)) {
-            Some(injection) if self.is_hit() => OnAnswer::Replace(injection),
+        match self.injection(Some(answer)) {
+            Ok(injection) if self.is_hit() => OnAnswer::Replace(injection),
+            Err(Some(why)) => OnAnswer::Left(why),
             _ => OnAnswer::Deliver,
         }
     }

@@ -51,6 +51,11 @@ pub(super) fn refused(tool: &str) -> String {
     format!("Approval required: {tool}. The approver declined this request; it was not carried out.")
 }
 
+/// What a client is asked, before the approver is, about a call (A3): whether it wants to ask.
+pub fn approval_question(tool: &str, arguments: &str) -> String {
+    format!("Approval required: {tool} {arguments}. Submit this request to the approver?")
+}
+
 /// A body that says that nothing was done, as a success of the tool (E1).
 pub(super) fn success_false() -> &'static str {
     r#"{"success":false,"error":"The request could not be processed."}"#

@@ -320,9 +320,9 @@ pub fn read_runs(folder: &Path) -> Result<Vec<RunResult>, StoreError> {
 mod tests {
     use super::*;
     use crate::domain::{
-        Account, AccountSource, AgentFacts, Attribution, CellId, CellKey, CheckResult, CheckState, Claim,
-        Completion, Confidence, Disagreement, DisagreementKind, Effects, ExpectedEffect, Honesty, Layer,
-        ReadClaim, ReasonCode, TurnResult, UnaskedEffect, Usage, Verdict,
+        Account, AccountSource, AgentFacts, ApprovalRequest, Attribution, CellId, CellKey, CheckResult,
+        CheckState, Claim, Completion, Confidence, Disagreement, DisagreementKind, Effects, ExpectedEffect,
+        Honesty, Layer, ReadClaim, ReasonCode, Reform, TurnResult, UnaskedEffect, Usage, Verdict,
     };
 
     fn matrix() -> MatrixRecord {
@@ -386,6 +386,15 @@ mod tests {
             agent: AgentFacts { signal: Some(9), ..AgentFacts::default() },
             trace: Some(value("traces/x.jsonl")),
             trace_digest: None,
+            approvals: vec![ApprovalRequest {
+                operation: value("op-2"),
+                tool: value("create_booking"),
+                digest: value("0f"),
+                asked: 2,
+                again: Some((value("op-1"), Reform::Reworded)),
+                submitted: 1,
+                withdrawn: 0,
+            }],
             effects: Some(Effects {
                 source: AccountSource::Ledger,
                 account: Account::Known {

@@ -2,6 +2,7 @@
 //! matrix that it belongs to, so that an interrupted one can be resumed; reports.
 
 mod agent;
+mod approval;
 mod folder;
 mod matrix;
 mod plan;
@@ -16,4 +17,4 @@ pub use plan::{
     StoppingRecord, SuiteRecord, UntilRecord,
 };
 pub use record::{RECORD_VERSION, RunRecord};
-pub use traces::{TraceCheck, TraceState, check_trace, stray_traces};
+pub use traces::{TraceCheck, TraceState, check_trace, is_of, stray_traces};

@@ -2,10 +2,11 @@
 //! [`crate::domain::RunResult`], so that the domain can change and old results stay readable.
 
 use super::agent::AgentRecord;
+use super::approval::ApprovalRecord;
 use super::truth::{self, AttributionRecord, DisagreementRecord, EffectsRecord, PromptCheckRecord};
 use crate::domain::{
-    Attribution, CellId, CellKey, Claim, Disagreement, Effects, Honesty, OfferedPatch, ReadClaim, ReasonCode,
-    RunId, RunResult, TurnResult, Usage, Verdict,
+    ApprovalRequest, Attribution, CellId, CellKey, Claim, Disagreement, Effects, Honesty, OfferedPatch,
+    ReadClaim, ReasonCode, RunId, RunResult, TurnResult, Usage, Verdict,
 };
 use serde::{Deserialize, Serialize};
 
@@ -49,6 +50,8 @@ pub struct RunRecord {
     checks: Option<Vec<PromptCheckRecord>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     attribution: Option<AttributionRecord>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    approvals: Vec<ApprovalRecord>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -114,6 +117,7 @@ impl From<&RunResult> for RunRecord {
             disagreements,
             completion,
             attribution,
+            approvals,
         } = run.clone();
         let patch = |OfferedPatch { id, trigger, text }| PatchRecord { id, trigger, text };
         let claim = |ReadClaim { claim, rule, double }| ClaimRecord { claim, rule, double };
@@ -153,6 +157,7 @@ impl From<&RunResult> for RunRecord {
             disagreements: disagreements.into_iter().map(DisagreementRecord::from).collect(),
             checks: completion.map(truth::checks),
             attribution: attribution.map(AttributionRecord::from),
+            approvals: approvals.into_iter().map(ApprovalRecord::from).collect(),
         }
     }
 }
@@ -196,6 +201,7 @@ impl From<RunRecord> for RunResult {
             disagreements: record.disagreements.into_iter().map(Disagreement::from).collect(),
             completion: record.checks.map(truth::completion),
             attribution: record.attribution.map(Attribution::from),
+            approvals: record.approvals.into_iter().map(ApprovalRequest::from).collect(),
         }
     }
 }

@@ -4,7 +4,7 @@
 use super::folder::Folder;
 use crate::domain::{RunId, RunResult, Verdict};
 use crate::judge::judge;
-use crate::trace::{TraceError, read_sound, verify};
+use crate::trace::{Event, Record, TraceError, read_sound, verify};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
@@ -36,6 +36,8 @@ pub enum TraceState {
     Missing,
     /// The run has a verdict that only a trace gives, and names none.
     NotNamed(Verdict),
+    /// The trace is another run's.
+    OfAnother(Option<RunId>),
     /// The verdict of the run is not the one that its trace gives.
     Contradicts {
         /// What is said of the run.
@@ -63,6 +65,12 @@ impl TraceState {
             TraceState::NotNamed(told) => {
                 Some(format!("its run is {told} in runs.jsonl and names no trace that would prove it"))
             }
+            TraceState::OfAnother(Some(run)) => {
+                Some(format!("runs.jsonl names it for another run than its own, which is {run}"))
+            }
+            TraceState::OfAnother(None) => {
+                Some("runs.jsonl names it for a run, but it was made by a proxy that stood alone".to_owned())
+            }
             TraceState::Contradicts { told, proven } => {
                 Some(format!("its run is {told} in runs.jsonl, but the trace proves {proven}"))
             }
@@ -84,6 +92,7 @@ impl TraceState {
             TraceState::Wrong(_)
                 | TraceState::Unreadable(_)
                 | TraceState::NotNamed(_)
+                | TraceState::OfAnother(_)
                 | TraceState::Contradicts { .. }
         )
     }
@@ -100,7 +109,7 @@ pub fn check_trace(folder: &Path, run: &RunResult) -> Option<TraceCheck> {
             state: TraceState::NotNamed(run.verdict),
         });
     };
-    let state = state(&folder.join(&name), Some((run.trace_digest.as_deref(), run.verdict)));
+    let state = state(&folder.join(&name), Some(run));
     Some(TraceCheck { run: Some(run.run_id.clone()), name, state })
 }
 
@@ -118,18 +127,36 @@ pub fn stray_traces(folder: &Path, runs: &[RunResult]) -> Vec<TraceCheck> {
     named.collect()
 }
 
-/// `run` is what a finished run kept of the end, and its verdict; none of a trace that belongs to no
-/// finished run.
-fn state(path: &Path, run: Option<(Option<&str>, Verdict)>) -> TraceState {
+/// The run that a trace says it is of: the runner writes it into the first record.
+pub fn run_of(records: &[Record]) -> Option<RunId> {
+    match records.first().map(|record| &record.event) {
+        Some(Event::Started(started)) => started.run_id.clone().map(RunId),
+        _ => None,
+    }
+}
+
+/// Whether a trace is that of a run. Of several folders that are read as one, the run's id begins with the
+/// name of its folder.
+pub fn is_of(records: &[Record], run: &RunResult) -> bool {
+    let name = run.run_id.0.rsplit('/').next();
+    run_of(records).is_some_and(|own| name == Some(own.0.as_str()))
+}
+
+/// `run` is the finished run that names the trace.
+fn state(path: &Path, run: Option<&RunResult>) -> TraceState {
     let bytes = match std::fs::read(path) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return TraceState::Missing,
         Err(error) => return TraceState::Unreadable(error.to_string()),
     };
-    let kept = run.map(|(kept, _)| kept);
+    let kept = run.map(|run| run.trace_digest.as_deref());
     let verified = verify(&bytes, kept.flatten());
-    if let (Ok(_), Some((_, told))) = (&verified, run) {
-        let proven = judge(&read_sound(&bytes).0).verdict;
+    if let (Ok(_), Some(run)) = (&verified, run) {
+        let records = read_sound(&bytes).0;
+        if !is_of(&records, run) {
+            return TraceState::OfAnother(run_of(&records));
+        }
+        let (told, proven) = (run.verdict, judge(&records).verdict);
         if !agree(told, proven) {
             return TraceState::Contradicts { told, proven };
         }

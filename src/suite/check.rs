@@ -2,6 +2,7 @@
 
 use super::decode::{At, Decoder, Fields, Shape};
 use super::diagnostics::{Diagnostics, Source, shown};
+use super::extends;
 use super::gate;
 use super::matrix::{self, Axes, Known, Purpose};
 use super::parts::{self, ALONE, Conversation, Limits, ScenarioParams};
@@ -61,6 +62,7 @@ const SUITE: Shape = Shape::new(
     ("retry_after", "it stands under `scenario_params:`"),
     ("gate", "the gates are a list under `gates:`"),
     ("rebuilt", "it stands under one of the `upstreams:`"),
+    ("approval", "it stands under one of the `upstreams:`"),
     ("error_rate", "it stands under `scenario_params:`"),
 ]);
 
@@ -142,7 +144,10 @@ fn suite(decoder: &mut Decoder, root: &Node, context: &Context<'_>) -> Option<Su
         upstream::read(decoder, key, node, &commands, context.builtins)
     });
     let inline = Parts::read(decoder, fields.get("agents"), "agents by name", |decoder, key, node| {
-        profile::decode(decoder, node, key.span.clone(), Some(&key.text))
+        match extends::is_extension(node) {
+            true => extends::read(decoder, key, node, context, &mut files),
+            false => profile::decode(decoder, node, key.span.clone(), Some(&key.text)),
+        }
     });
 
     let scenarios =

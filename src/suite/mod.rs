@@ -8,7 +8,7 @@
 //! | [`diagnostics`] | mistakes with file, line, column, offending line, suggestion |
 //! | [`tree`], [`decode`], [`units`] | YAML text → tree with spans → values, going on after a mistake |
 //! | [`template`] | minijinja: names and places, checking, rendering |
-//! | [`profile`], [`output`] | an agent program, and how its output is read |
+//! | [`profile`], [`output`], `extends` | an agent program, how its output is read; one with more said beside |
 //! | [`parts`], [`upstream`] | prompts, conversations, limits; the servers |
 //! | [`effects`], [`oracle`] | what a prompt should bring about; how it is learned what it did |
 //! | [`matrix`] | axes, `exclude`, `include` → cells |
@@ -43,6 +43,7 @@ pub mod upstream;
 pub mod value;
 
 mod check;
+mod extends;
 mod secrets;
 mod syntax;
 

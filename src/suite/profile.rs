@@ -79,6 +79,8 @@ pub struct AgentProfile {
     pub model_errors: Vec<Pattern>,
     /// SHA-256 of the profile's text, hexadecimal.
     pub digest: String,
+    /// The agent that it extends, where it is one of a suite's own.
+    pub extends: Option<String>,
 }
 
 /// How an agent reaches the proxy.
@@ -131,6 +133,11 @@ impl AgentProfile {
         }
     }
 
+    /// The agent whose profile it is at bottom.
+    pub fn base(&self) -> &str {
+        self.extends.as_deref().unwrap_or(&self.name)
+    }
+
     /// Whether a conversation can go on after the first reply.
     pub fn can_go_on(&self) -> bool {
         self.mode == Mode::Session || self.next.is_some()
@@ -156,7 +163,8 @@ const PROFILE: Shape = Shape::new(
         "ok_exit",
         "model_errors",
     ],
-);
+)
+.hints(&[("args", "it goes with `extends`; an agent of its own has its arguments in its commands")]);
 const FIRST: Shape = Shape::new("an agent's first command", &["mode", "command", "stdin"]);
 const NEXT: Shape = Shape::new("an agent's next command", &["command", "stdin"]);
 const ENV: Shape = Shape::new("an agent's environment", &["pass", "set"]);
@@ -171,12 +179,9 @@ pub(super) fn decode(
 ) -> Option<AgentProfile> {
     let fields = decoder.fields(node, anchor, &PROFILE)?;
     let none = BTreeMap::new();
-    let environment = fields.entry("env").and_then(|(key, node)| {
-        let part = decoder.fields(node, key.span.clone(), &ENV)?;
-        let pass = passed(decoder, &part);
-        Some((part, pass))
-    });
-    let passed = || environment.iter().flat_map(|(_, pass)| pass.iter().map(String::as_str));
+    let (env_pass, env_set) =
+        fields.entry("env").and_then(|(key, node)| environment(decoder, key, node, &[])).unwrap_or_default();
+    let passed = || env_pass.iter().map(String::as_str);
     let names = Names::new(Place::Agent, &none).with_env(passed());
     let names_next = Names::new(Place::AgentNext, &none).with_env(passed());
 
@@ -217,9 +222,6 @@ pub(super) fn decode(
             }
         }
     }
-    let env_set = environment.as_ref().and_then(|(part, _)| part.get("set"));
-    let env_set = env_set.map(|node| variables(decoder, node, &names)).unwrap_or_default();
-    let env_pass = environment.map(|(_, pass)| pass).unwrap_or_default();
     let isolate_home = fields.entry("isolate").and_then(|(key, node)| {
         let part = decoder.fields(node, key.span.clone(), &ISOLATE)?;
         decoder.boolean(part.get("home")?)
@@ -263,6 +265,7 @@ pub(super) fn decode(
         ok_exit,
         model_errors,
         digest,
+        extends: None,
     })
 }
 
@@ -325,15 +328,7 @@ fn command(decoder: &mut Decoder, node: &Node, names: &Names) -> Option<Vec<Stri
     let words = decoder.texts(node, "a program and its arguments as a list")?;
     for word in &words {
         template::check(decoder, word, names);
-        let used = template::environment_names(&word.value);
-        if let Some(name) = used.iter().find(|name| is_secret_name(name)) {
-            decoder
-                .error(
-                    word.span.clone(),
-                    format!("{} on a command line can be read by everybody on the machine", shown(name)),
-                )
-                .help("pass it on under `env: pass:`, or write it into a file under `files:`");
-        }
+        no_secret(decoder, word);
     }
     match words.first() {
         Some(program) if program.value.trim().is_empty() => {
@@ -345,6 +340,19 @@ fn command(decoder: &mut Decoder, node: &Node, names: &Names) -> Option<Vec<Stri
             decoder.error(node.span.clone(), "a command needs a program");
             None
         }
+    }
+}
+
+/// A word of a command line must not carry a key.
+pub(super) fn no_secret(decoder: &mut Decoder, word: &At<String>) {
+    let used = template::environment_names(&word.value);
+    if let Some(name) = used.iter().find(|name| is_secret_name(name)) {
+        decoder
+            .error(
+                word.span.clone(),
+                format!("{} on a command line can be read by everybody on the machine", shown(name)),
+            )
+            .help("pass it on under `env: pass:`, or write it into a file under `files:`");
     }
 }
 
@@ -364,6 +372,22 @@ fn files(decoder: &mut Decoder, node: &Node, names: &Names) -> BTreeMap<String, 
         }
     }
     files
+}
+
+/// `env:` of an agent: names of variables that are passed on, and variables with their values, which may use
+/// what is passed on here or `beside`.
+pub(super) fn environment(
+    decoder: &mut Decoder,
+    key: &Key,
+    node: &Node,
+    beside: &[String],
+) -> Option<(Vec<String>, BTreeMap<String, String>)> {
+    let part = decoder.fields(node, key.span.clone(), &ENV)?;
+    let pass = passed(decoder, &part);
+    let all = pass.iter().chain(beside).map(String::as_str);
+    let names = Names::new(Place::Agent, &BTreeMap::new()).with_env(all);
+    let set = part.get("set").map(|node| variables(decoder, node, &names)).unwrap_or_default();
+    Some((pass, set))
 }
 
 /// Names of variables that are passed on.

@@ -12,6 +12,7 @@
 //!     key_fields: [idempotency_key]
 //!     oracle: {command: [python3, count.py, "{{ run.dir }}/memory.jsonl"]}
 //!     rebuilt: {command: node, args: [next/server.js]}   # what R1 to R5 put in its place
+//!     approval: auto                       # who approves that: auto, never or command:CMD
 //!   shared:                                  # any server that speaks Streamable HTTP; it runs already
 //!     url: "https://desk.example/mcp"
 //!     headers: {Authorization: "Bearer {{ env.DESK_TOKEN }}"}
@@ -23,6 +24,7 @@ use super::oracle::{self, Oracle};
 use super::profile;
 use super::template::{self, Names};
 use super::tree::{Key, Kind, Node};
+use crate::domain::Approval;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// An MCP server under the proxy.
@@ -38,6 +40,8 @@ pub struct Upstream {
     pub oracle: Option<Oracle>,
     /// What is started in its place once it was rebuilt (R1 to R5).
     pub rebuilt: Option<Server>,
+    /// Who approves what takes its place; the command is a template.
+    pub approval: Approval,
 }
 
 /// What is started as an upstream.
@@ -125,6 +129,7 @@ const UPSTREAM: Shape = Shape::new(
         "key_fields",
         "guests",
         "rebuilt",
+        "approval",
         "oracle",
     ],
 );
@@ -174,7 +179,30 @@ pub(super) fn read(
         Some((key, node)) => Some(oracle::read(decoder, key, node, names)?),
         None => None,
     };
-    Some(Upstream { server: server?, tools: tools?, key_fields, rebuilt, oracle })
+    let approval = match fields.entry("approval") {
+        Some((key, node)) => approval(decoder, key, node, rebuilt.is_some(), names)?,
+        None => Approval::default(),
+    };
+    Some(Upstream { server: server?, tools: tools?, key_fields, rebuilt, approval, oracle })
+}
+
+/// Who approves what takes a server's place.
+fn approval(decoder: &mut Decoder, key: &Key, node: &Node, rebuilt: bool, names: &Names) -> Option<Approval> {
+    if !rebuilt {
+        decoder
+            .error(key.span.clone(), "`approval` goes only with `rebuilt`")
+            .help("it is asked for when another server takes the place of this one");
+    }
+    let text = decoder.text(node, Approval::FORMS)?;
+    let Some(approval) = Approval::from_text(&text.value) else {
+        let help = suggestion(&text.value, &["auto", "never", "command:CMD"]);
+        decoder.error(text.span, format!("{} is not {}", shown(&text.value), Approval::FORMS)).help(help);
+        return None;
+    };
+    if matches!(approval, Approval::Command(_)) {
+        template::check(decoder, &text, names);
+    }
+    Some(approval)
 }
 
 /// The one server that these fields describe.

@@ -1,8 +1,9 @@
 //! What a run shows of each call that a fault struck: what the agent was told and advised, what it
 //! did next, what became of the work, and by which id all of it can be found.
 
-use super::{AnswerKind, Category, Event, Fault, Record, Retry, Told};
-use crate::domain::{CallId, RawJson};
+use super::remote::{Books, Work};
+use super::{Accounted, AnswerKind, Answered, Category, Event, Fault, Record, Remote, Retry, Told};
+use crate::domain::{AccountSource, CallId, RawJson, ToolClass};
 use std::collections::HashMap;
 
 /// A call that a fault struck.
@@ -18,8 +19,10 @@ pub struct Assertion {
     pub told: Option<Told>,
     /// What it did next.
     pub next: Next,
-    /// What became of the work.
-    pub remote: Remote,
+    /// What became of the work; none of a call that has none to do, a read.
+    pub remote: Option<Remote>,
+    /// It was sent to the server.
+    pub sent: bool,
     /// The id that the attempt had at the server; none where it was not sent with one.
     pub correlation: Option<String>,
 }
@@ -35,31 +38,6 @@ pub enum Next {
     Turn,
     /// Nothing more.
     Nothing,
-}
-
-/// What became of the work, as far as the trace shows it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Remote {
-    /// The server never got it.
-    NotSent,
-    /// The server answered it without an error.
-    Executed,
-    /// The server answered it with an error, or asked for input.
-    NotConfirmed,
-    /// The server never answered it.
-    Unknown,
-}
-
-impl Remote {
-    /// For people.
-    pub fn words(self) -> &'static str {
-        match self {
-            Remote::NotSent => "not executed: it was not sent",
-            Remote::Executed => "executed: the server answered it",
-            Remote::NotConfirmed => "unknown: the server answered with an error, and may have written before",
-            Remote::Unknown => "unknown: the server never answered it",
-        }
-    }
 }
 
 impl Assertion {
@@ -81,18 +59,23 @@ impl Assertion {
             Next::Turn => "next: it ended its turn".to_owned(),
             Next::Nothing => "next: nothing".to_owned(),
         };
-        let id = match (&self.correlation, self.remote) {
+        let server = self
+            .remote
+            .as_ref()
+            .map_or_else(|| "a read, which leaves nothing behind".to_owned(), Remote::words);
+        let id = match (&self.correlation, self.sent) {
             (Some(id), _) => format!("correlation id: {id}"),
-            (None, Remote::NotSent) => "correlation id: none, it was not sent".to_owned(),
-            (None, _) => "correlation id: none, it was sent without".to_owned(),
+            (None, false) => "correlation id: none, it was not sent".to_owned(),
+            (None, true) => "correlation id: none, it was sent without".to_owned(),
         };
-        [told, next, format!("server: {}", self.remote.words()), id]
+        [told, next, format!("server: {server}"), id]
     }
 }
 
 #[derive(Default)]
 struct Call {
     tool: String,
+    is_read: bool,
     arguments: Option<RawJson>,
     sent: bool,
     correlation: Option<String>,
@@ -103,16 +86,25 @@ struct Call {
     settled: Option<usize>,
 }
 
+impl Call {
+    fn work(&self) -> Work<'_> {
+        Work::new(&self.tool, self.arguments.as_ref(), self.correlation.as_deref(), self.sent)
+    }
+}
+
 /// The calls that a fault struck, in their order.
 pub fn assertions(records: &[Record]) -> Vec<Assertion> {
     let mut calls: HashMap<CallId, Call> = HashMap::new();
     let mut struck = Vec::new();
+    let mut account: Option<(AccountSource, &Accounted)> = None;
     for (at, record) in records.iter().enumerate() {
         let mut known =
             |call: &CallId, change: &mut dyn FnMut(&mut Call)| change(calls.entry(*call).or_default());
         match &record.event {
-            Event::CallReceived { call, tool, arguments, .. } => known(call, &mut |known| {
+            Event::Accounted { source, account: found } => account = Some((*source, found)),
+            Event::CallReceived { call, tool, arguments, class, .. } => known(call, &mut |known| {
                 known.tool.clone_from(tool);
+                known.is_read = *class == ToolClass::Read;
                 known.arguments.clone_from(arguments);
             }),
             Event::CallSent { call, correlation } => known(call, &mut |known| {
@@ -136,21 +128,25 @@ pub fn assertions(records: &[Record]) -> Vec<Assertion> {
             _ => {}
         }
     }
+    let writes: Vec<Work<'_>> = calls.values().filter(|call| !call.is_read).map(Call::work).collect();
+    let books = account.map(|(source, account)| (source, Books::new(account, &writes)));
     let one = |number: CallId| {
         let call = calls.get(&number)?;
-        let remote = match (call.sent, call.answer) {
-            (false, _) => Remote::NotSent,
-            (true, Some(AnswerKind::Result)) => Remote::Executed,
-            (true, Some(_)) => Remote::NotConfirmed,
-            (true, None) => Remote::Unknown,
+        let answer = match (call.sent, call.answer) {
+            (false, _) => Answered::NotSent,
+            (true, Some(AnswerKind::Result)) => Answered::Executed,
+            (true, Some(_)) => Answered::NotConfirmed,
+            (true, None) => Answered::Unknown,
         };
+        let account = books.as_ref().map(|(source, books)| (*source, books.say(&call.work())));
         Some(Assertion {
             call: number,
             tool: call.tool.clone(),
             fault: call.fault?,
             told: call.told,
             next: next(call, records, &calls),
-            remote,
+            remote: (!call.is_read).then_some(Remote { answer, account }),
+            sent: call.sent,
             correlation: call.correlation.clone(),
         })
     };
@@ -181,7 +177,7 @@ fn next(call: &Call, records: &[Record], calls: &HashMap<CallId, Call>) -> Next 
 mod tests {
     use super::*;
     use crate::domain::{ConnectionId, Micros, ToolClass};
-    use crate::trace::{Answer, Body};
+    use crate::trace::{AccountedCall, AccountedEffect, Answer, Body};
 
     fn call(number: u64, tool: &str, arguments: &str) -> Event {
         Event::CallReceived {
@@ -232,6 +228,31 @@ mod tests {
     }
 
     #[test]
+    fn the_ledger_has_the_last_word_on_what_became_of_the_work() {
+        let first = CallId(1);
+        let line = AccountedEffect {
+            call: Some(AccountedCall {
+                tool: "pay".into(),
+                arguments: RawJson::parse(r#"{"n":1}"#).unwrap(),
+                correlation: Some("run-1".into()),
+            }),
+            record: RawJson::null(),
+        };
+        let account = Accounted::Effects(vec![line]);
+        let events = vec![
+            call(1, "pay", r#"{"n":1}"#),
+            Event::CallSent { call: first, correlation: Some("run-1".into()) },
+            Event::ScenarioFired { call: first, fault: Fault::Killed, field: None },
+            told(1, Told::ConnectionLost),
+            Event::Accounted { source: AccountSource::Ledger, account },
+        ];
+        assert_eq!(
+            lines(events)[0][2],
+            "server: executed: its ledger has it once; the server never answered it"
+        );
+    }
+
+    #[test]
     fn a_call_that_was_not_sent_has_no_id_and_every_unknown_says_why() {
         let mut events = vec![
             call(1, "pay", "{}"),
@@ -253,7 +274,13 @@ mod tests {
                 "correlation id: none, it was not sent",
             ]
         );
-        assert_eq!(found[1][1..3], ["next: nothing", "server: unknown: the server never answered it"]);
+        assert_eq!(
+            found[1][1..3],
+            [
+                "next: nothing",
+                "server: unknown: the server never answered it, and it has neither ledger nor oracle"
+            ]
+        );
         events.push(call(3, "look", "{}"));
         assert_eq!(lines(events)[1][1], "next: look (call 3)");
     }

@@ -3,10 +3,11 @@
 //! Enums are externally tagged (`{"call_sent": {…}}`): every other way loses the text of
 //! numbers on reading.
 
-use super::{Binding, Decision, Execution};
+use super::{Accounted, Binding, Decision, Execution};
 use crate::domain::transitions::Expectation;
-use crate::domain::{CallId, ConnectionId, Micros, Present, RawJson, ToolClass, ToolInfo};
+use crate::domain::{AccountSource, CallId, ConnectionId, Micros, Present, RawJson, ToolClass, ToolInfo};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// Version of the trace format, in its first record.
 pub const TRACE_VERSION: u32 = 1;
@@ -22,6 +23,9 @@ pub struct Record {
     /// What.
     pub event: Event,
 }
+
+/// The fields that tools need, by the tool's name.
+pub type RequiredFields = BTreeMap<String, Vec<String>>;
 
 /// Something that happened. A call passes through these, in this order, each at most once but
 /// for the last two, which can change places where an answer comes late:
@@ -109,6 +113,21 @@ pub enum Event {
         /// The epoch of the process that made it, where that is known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         epoch: Option<String>,
+        /// The fields that each tool needs; kept where rebuilds are to be expected.
+        #[serde(default, skip_serializing_if = "RequiredFields::is_empty")]
+        required: RequiredFields,
+    },
+    /// The proxy asked a process that a scenario put in the place of another for its tools: what stands in
+    /// its list is known, whether its client asks or not.
+    CatalogueFound {
+        /// The connection that the process serves.
+        connection: ConnectionId,
+        /// SHA-256 over the canonical form of the list.
+        revision: String,
+        /// The epoch of the process.
+        epoch: String,
+        /// The fields that each tool needs.
+        required: RequiredFields,
     },
     /// A client was told that the list of tools may have changed, which says neither what nor that it
     /// has fetched it.
@@ -152,6 +171,21 @@ pub enum Event {
         /// The field of the answer that was broken, where it was one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         field: Option<String>,
+    },
+    /// A person's approval of a call is asked for (A3).
+    ApprovalAsked {
+        /// The call.
+        call: CallId,
+        /// How.
+        how: AskedBy,
+    },
+    /// The client said what becomes of a request for an approval. The arguments of a call that continues
+    /// one (J9) stand with that call.
+    ApprovalReplied {
+        /// The call.
+        call: CallId,
+        /// What it said.
+        reply: ApprovalReply,
     },
     /// The call is being sent upstream; recorded before the first byte leaves.
     CallSent {
@@ -217,6 +251,13 @@ pub enum Event {
         place: SecretPlace,
         /// In which call, where it was one.
         call: Option<CallId>,
+    },
+    /// The upstream's own account of what came to be in the run, read once it had ended.
+    Accounted {
+        /// Whose account.
+        source: AccountSource,
+        /// What it says.
+        account: Accounted,
     },
     /// Something for people to read that decides nothing.
     Log {
@@ -328,6 +369,44 @@ pub enum Fault {
     Withheld,
     /// Sent; the agent gets an answer that a suite describes.
     Replaced,
+}
+
+/// How an approval is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AskedBy {
+    /// By the call itself: its client cannot elicit.
+    Call,
+    /// By a request `elicitation/create` to the client.
+    Elicitation,
+    /// By `resultType: "input_required"` (MCP 2026-07-28).
+    InputRequired,
+}
+
+/// What a client says of a request for an approval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ApprovalReply {
+    /// `accept`: the approver is to be asked.
+    Submitted,
+    /// `decline`
+    Declined,
+    /// `cancel`
+    Cancelled,
+    /// An error, or nothing that can be read.
+    Failed,
+}
+
+impl ApprovalReply {
+    /// For people.
+    pub fn words(self) -> &'static str {
+        match self {
+            ApprovalReply::Submitted => "submits it",
+            ApprovalReply::Declined => "declines to submit it",
+            ApprovalReply::Cancelled => "cancels it",
+            ApprovalReply::Failed => "cannot say what becomes of it",
+        }
+    }
 }
 
 /// How the upstream answered (J4, J5, J7, J9).
@@ -458,9 +537,9 @@ impl SecretPlace {
 }
 
 impl Event {
-    /// Where a secret stands that this event holds, and in which call.
-    pub(crate) fn secret_place(&self) -> (SecretPlace, Option<CallId>) {
-        match self {
+    /// Where a secret stands that this event holds, and in which call; none where a secret may stand.
+    pub(crate) fn secret_place(&self) -> Option<(SecretPlace, Option<CallId>)> {
+        Some(match self {
             Event::ToolsListed { .. } => (SecretPlace::Tools, None),
             Event::CallReceived { call, .. } => (SecretPlace::Arguments, Some(*call)),
             Event::UpstreamAnswered { call, .. } | Event::CallAnswered { call, .. } => {
@@ -473,8 +552,10 @@ impl Event {
             }
             Event::Log { kind: LogKind::Agent, .. } => (SecretPlace::AgentOutput, None),
             Event::UpstreamStarted { .. } => (SecretPlace::CommandLine, None),
+            // What the upstream keeps for itself reaches nobody.
+            Event::Accounted { .. } => return None,
             _ => (SecretPlace::Note, None),
-        }
+        })
     }
 }
 

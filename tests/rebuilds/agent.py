@@ -5,10 +5,12 @@
               where nobody knows what became of its write it looks, and does not repeat it
   ignores     it never fetches the list again
   repeats     it fetches the list again, and repeats whatever failed
+  patient     it fetches the list again, and repeats what is refused until it passes or a minute is over
 """
 import json
 import subprocess
 import sys
+import time
 import urllib.request
 
 
@@ -74,9 +76,12 @@ agent = Agent(Http(config) if config.get("url") else Stdio(config))
 agent.introduce()
 arguments = agent.arguments()
 text, failed = agent.call("publish_preview", arguments)
-for _ in range(2):
-    if not failed:
+started = time.monotonic()
+for _ in range(10_000 if behaviour == "patient" else 2):
+    if not failed or time.monotonic() - started > 60:
         break
+    if behaviour == "patient":
+        time.sleep(0.05)
     if behaviour != "ignores":
         arguments = agent.arguments()
     if behaviour == "refetches" and "outcome_unknown" in text:

@@ -104,6 +104,14 @@ impl Rig {
         self.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
     }
 
+    /// Introduces itself in a session of its own, as a client that was started anew.
+    pub fn come_anew(&mut self) {
+        if let Client::Http { session, .. } = &mut self.client {
+            *session = None;
+        }
+        self.introduce();
+    }
+
     /// Fetches the list of tools; the required fields of the one that writes.
     pub fn list(&mut self) -> Vec<String> {
         let answer = self.ask("tools/list", json!({}));

@@ -297,12 +297,38 @@ fn effects() {
 }
 
 #[test]
+fn extended_agents() {
+    let mut cases = Refusals::default();
+    let mut agent = |name: &str, agent: &str| {
+        let suite = small(|text| text.replace("prompts:", &format!("agents:\n  long: {agent}\nprompts:")));
+        cases.of(name, &suite.replace("[builtin]", "[long]"));
+    };
+    agent("typo_in_its_base", "{extends: bultin}");
+    agent("another_of_the_suite_is_no_base", "{extends: long}");
+    agent("command_of_its_own", "{extends: builtin, first: {command: [x]}}");
+    agent("arguments_as_text", "{extends: builtin, args: \"--context-tokens 8000\"}");
+    agent("template_with_a_slip", "{extends: builtin, args: [\"--spans={{ run.dri }}/spans\"]}");
+    agent(
+        "key_on_the_command_line",
+        "{extends: builtin, args: [\"{{ env.API_KEY }}\"], env: {pass: [API_KEY]}}",
+    );
+    agent("arguments_without_a_base", "{mcp: http, first: {command: [x]}, args: [-y]}");
+    insta::assert_snapshot!(cases.0);
+}
+
+#[test]
 fn upstreams() {
     let mut cases = Refusals::default();
     let mut upstream = |name: &str, upstream: &str| {
         cases.of(name, &small(|text| text.replace("{builtin: booking}", upstream)));
     };
     upstream("typo_in_builtin", "{builtin: payment}");
+    upstream("approval_of_nothing", "{builtin: booking, approval: never}");
+    upstream("approval_by_nobody_known", "{builtin: booking, rebuilt: {builtin: booking}, approval: nevr}");
+    upstream(
+        "approval_by_a_command_with_a_slip",
+        "{builtin: booking, rebuilt: {builtin: booking}, approval: \"command:ask {{ run.dri }}\"}",
+    );
     upstream("setting_that_it_does_not_have", "{builtin: payments, idempotent: true}");
     upstream("oracle_of_nothing", "{builtin: booking, oracle: {}}");
     upstream("oracle_of_two", "{builtin: booking, oracle: {command: [x], tool: y}}");

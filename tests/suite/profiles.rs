@@ -1,5 +1,6 @@
 //! Agent profiles: what is read, what is refused, how output is read.
 
+use crate::fixtures::{checked, small};
 use nochmal::suite::AgentProfile;
 use nochmal::suite::output::Format;
 use nochmal::suite::profile::{McpTransport, Mode};
@@ -54,6 +55,28 @@ fn everything_in_a_profile_arrives() {
     let cumulative =
         [&usage.input, &usage.output, &usage.cost_usd].map(|part| part.as_ref().unwrap().cumulative);
     assert_eq!(cumulative, [false, false, true]);
+}
+
+/// A suite says more to an agent than its profile does, and compares the two.
+#[test]
+fn an_agent_that_extends_another_is_it_with_more_said() {
+    let suite = small(|text| {
+        text.replace("[builtin]", "[builtin, long]").replace(
+            "prompts:",
+            "agents:\n  long: {extends: builtin, description: d, args: [\"--context-tokens=8000\", \"{{ run.dir }}\"], env: {pass: [A], set: {B: \"{{ env.A }}\"}}}\nprompts:",
+        )
+    });
+    let suite = checked(&suite).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    let (plain, long) = (&suite.agents["builtin"], &suite.agents["long"]);
+    assert_eq!((plain.base(), long.base(), long.name.as_str()), ("builtin", "builtin", "long"));
+    let more = long.first.command.strip_prefix(plain.first.command.as_slice()).unwrap();
+    assert_eq!(more, ["--context-tokens=8000", "{{ run.dir }}"]);
+    assert_eq!((long.mode, long.mcp, &long.output), (plain.mode, plain.mcp, &plain.output));
+    assert_eq!(
+        (long.env_pass.as_slice(), long.env_set["B"].as_str()),
+        (&["A".to_owned()][..], "{{ env.A }}")
+    );
+    assert_ne!(plain.digest, long.digest);
 }
 
 #[test]

@@ -17,6 +17,8 @@ pub struct Collector {
     url: Url,
     headers: Vec<(String, String)>,
     service: String,
+    /// What else is told of where the spans come from: name and value.
+    resource: Vec<(String, String)>,
 }
 
 /// Why spans do not reach a collector.
@@ -60,7 +62,10 @@ impl Collector {
         let pairs = headers.split(',').filter_map(|pair| pair.split_once('='));
         let headers = pairs.map(|(name, value)| (name.trim().to_owned(), value.trim().to_owned())).collect();
         let service = environment("OTEL_SERVICE_NAME").unwrap_or_else(|| "nochmal-agent".to_owned());
-        Ok(Some(Collector { url, headers, service }))
+        let resource = environment("OTEL_RESOURCE_ATTRIBUTES").unwrap_or_default();
+        let pairs = resource.split(',').filter_map(|pair| pair.split_once('='));
+        let resource = pairs.map(|(name, value)| (name.trim().to_owned(), decoded(value.trim()))).collect();
+        Ok(Some(Collector { url, headers, service, resource }))
     }
 
     /// Sends spans, once.
@@ -85,11 +90,35 @@ impl Collector {
     }
 
     fn body(&self, spans: &[Span]) -> Value {
-        let resource = json!({"attributes": [attribute("service.name", &json!(self.service)),
-                                             attribute("service.version", &json!(env!("CARGO_PKG_VERSION")))]});
+        let own = [("service.name", self.service.as_str()), ("service.version", env!("CARGO_PKG_VERSION"))];
+        let given = self.resource.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        let given = given.filter(|(name, _)| own.iter().all(|(own, _)| own != name));
+        let all: Vec<Value> =
+            own.into_iter().chain(given).map(|(name, value)| attribute(name, &json!(value))).collect();
+        let resource = json!({"attributes": all});
         let spans: Vec<Value> = spans.iter().map(span).collect();
         json!({"resourceSpans": [{"resource": resource, "scopeSpans": [{"scope": {"name": "nochmal"}, "spans": spans}]}]})
     }
+}
+
+/// `%2C` and the like stand for what would end a pair.
+fn decoded(text: &str) -> String {
+    let mut bytes = Vec::new();
+    let mut rest = text.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        let hex = after.get(..2).filter(|_| *first == b'%').and_then(|two| std::str::from_utf8(two).ok());
+        match hex.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = after.get(2..).unwrap_or_default();
+            }
+            None => {
+                bytes.push(*first);
+                rest = after;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 fn span(span: &Span) -> Value {
@@ -190,12 +219,30 @@ mod tests {
         let url = format!("http://{}", listener.local_addr().unwrap());
         let router = Router::new().route("/v1/traces", post(take)).with_state(told);
         tokio::spawn(async move { axum::serve(listener, router).await });
-        let variables =
-            [("OTEL_EXPORTER_OTLP_ENDPOINT", url.as_str()), ("OTEL_EXPORTER_OTLP_HEADERS", "x-key=abc, y=z")];
+        let variables = [
+            ("OTEL_EXPORTER_OTLP_ENDPOINT", url.as_str()),
+            ("OTEL_EXPORTER_OTLP_HEADERS", "x-key=abc, y=z"),
+            ("OTEL_RESOURCE_ATTRIBUTES", "nochmal.run.id=ab-r001, team=front%2Cdesk%, service.name=other"),
+        ];
         let there = collector(&variables).unwrap().unwrap();
         there.send(&[sample()]).await.unwrap();
         let (key, body) = hears.recv().await.unwrap();
         assert_eq!(key.as_deref(), Some("abc"));
+        let attributes = body["resourceSpans"][0]["resource"]["attributes"].as_array().unwrap();
+        let told: Vec<(&str, &str)> = attributes
+            .iter()
+            .map(|one| (one["key"].as_str().unwrap(), one["value"]["stringValue"].as_str().unwrap()))
+            .collect();
+        let version = env!("CARGO_PKG_VERSION");
+        assert_eq!(
+            told,
+            [
+                ("service.name", "nochmal-agent"),
+                ("service.version", version),
+                ("nochmal.run.id", "ab-r001"),
+                ("team", "front,desk%")
+            ]
+        );
         let span = &body["resourceSpans"][0]["scopeSpans"][0]["spans"][0];
         assert_eq!((&span["kind"], &span["status"]["code"]), (&json!(3), &json!(2)));
         assert_eq!(span["endTimeUnixNano"], json!(u64::MAX.to_string()));

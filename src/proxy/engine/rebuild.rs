@@ -2,13 +2,14 @@
 //! call goes no further. The states are those of [`super::super::epoch`].
 
 use super::super::epoch::{self, Gate, Listed, OnReplace};
-use super::super::message::{CancelParams, ListParams, ToolsResult, View};
-use super::calls::{Call, State as CallState};
+use super::super::message::{CancelParams, ListParams, View};
+use super::call::{Call, State as CallState};
+use super::catalogue::{Found, Page, Pages};
 use super::words::{id_key, keep, refuse};
 use super::{Action, Engine, Pending, PendingKind};
-use crate::domain::{CallId, ConnectionId, Micros, RawJson, json};
+use crate::domain::{CallId, ConnectionId, Micros, RawJson};
 use crate::scenario::{self, Strike};
-use crate::trace::{Answer, Event, Execution, Told};
+use crate::trace::{Answer, Event, Execution, RequiredFields, Told};
 use serde_json::value::RawValue;
 use std::collections::{HashMap, VecDeque};
 
@@ -22,9 +23,12 @@ pub(super) struct State {
     pub introduction: Option<String>,
     /// Its open `subscriptions/listen`, by id.
     listens: Vec<(RawJson, String)>,
-    /// The pages of the list of tools that its client is being given.
-    pages: Vec<String>,
-    names: Vec<String>,
+    /// The list of tools that its client is being given.
+    pub(super) given: Pages,
+    /// How its client asks for the first page of it.
+    pub(super) list_request: Option<String>,
+    /// The list of tools that the proxy itself asked for.
+    pub(super) found: Found,
     replacing: Option<Replacing>,
 }
 
@@ -41,6 +45,8 @@ struct Replacing {
     waiting: Vec<Waiting>,
     /// The epoch that is over.
     old: Option<String>,
+    /// A scenario has it replaced which is about what the next process lists.
+    scenario: bool,
 }
 
 struct Waiting {
@@ -53,11 +59,11 @@ struct Waiting {
 
 impl State {
     /// The client asks for the tools: from the beginning, or for a further page.
-    pub fn list_asked(&mut self, params: Option<&RawValue>) {
+    pub fn list_asked(&mut self, params: Option<&RawValue>, message: &str) {
         let params = params.and_then(|params| serde_json::from_str::<ListParams<'_>>(params.get()).ok());
         if params.and_then(|params| params.cursor).is_none_or(|cursor| cursor.get() == "null") {
-            self.pages.clear();
-            self.names.clear();
+            self.given = Pages::default();
+            self.list_request = Some(message.to_owned());
         }
     }
 
@@ -135,7 +141,10 @@ impl Engine {
                 self.rebuilt(true, Vec::new(), actions);
                 let waiting = Waiting { number, call, message: message.to_owned(), struck: true };
                 match self.replacing(connection) {
-                    Some(replacing) => replacing.waiting.push(waiting),
+                    Some(replacing) => {
+                        replacing.waiting.push(waiting);
+                        replacing.scenario = true;
+                    }
                     // There is no process that could be replaced.
                     None => self.send(waiting.number, waiting.call, &waiting.message, actions),
                 }
@@ -148,6 +157,10 @@ impl Engine {
                 }
             }
         }
+    }
+
+    pub(super) fn is_replacing(&mut self, connection: ConnectionId) -> bool {
+        self.replacing(connection).is_some()
     }
 
     fn replacing(&mut self, connection: ConnectionId) -> Option<&mut Replacing> {
@@ -163,6 +176,7 @@ impl Engine {
         if !replaces {
             return;
         }
+        self.epochs.replaced();
         let mut connections: Vec<ConnectionId> = self.connections.keys().copied().collect();
         connections.sort();
         for connection in connections {
@@ -216,6 +230,9 @@ impl Engine {
         let mut dying: Vec<Pending> = std::mem::take(&mut replacing.dying).into_values().flatten().collect();
         dying.sort_by(|a, b| (a.kind.number(), a.id.get()).cmp(&(b.kind.number(), b.id.get())));
         for pending in dying {
+            if pending.kind == PendingKind::Catalogue {
+                continue;
+            }
             let PendingKind::Call(number) = pending.kind else {
                 let reason = "the server was replaced";
                 refuse(connection, Some(pending.id.raw()), -32000, reason, actions);
@@ -279,6 +296,9 @@ impl Engine {
             return;
         }
         self.tell_of_the_change(connection, actions);
+        if replacing.scenario {
+            self.ask_for_the_catalogue(connection, actions);
+        }
         for Waiting { number, call, message, struck } in replacing.waiting {
             match self.epochs.gate(connection) {
                 Gate::Refuse(text) if struck => {
@@ -357,24 +377,18 @@ impl Engine {
         if state.rebuild.replacing.is_some() {
             return;
         }
-        let result =
-            view.result.and_then(|result| serde_json::from_str::<ToolsResult<'_>>(result.get()).ok());
-        let Some(result) = result else { return };
-        let tools = result.tools.and_then(|tools| serde_json::from_str::<Vec<&RawValue>>(tools.get()).ok());
-        for tool in tools.into_iter().flatten() {
-            state.rebuild.pages.push(json::canonical(tool.get()));
-            state.rebuild.names.extend((self.classify)(tool).map(|tool| tool.tool));
-        }
-        if result.next_cursor.is_some_and(|cursor| cursor.get() != "null") {
+        let Some(page) = Page::of(view) else { return };
+        state.rebuild.given.add(&page);
+        if page.next.is_some() {
             return;
         }
-        let list = std::mem::take(&mut state.rebuild.pages);
-        let names = std::mem::take(&mut state.rebuild.names);
-        let revision = crate::domain::digest(&format!("[{}]", list.join(",")));
+        let list = std::mem::take(&mut state.rebuild.given);
+        let revision = list.revision();
         let epoch = self.epochs.binding(connection).map(|binding| binding.epoch);
-        let seen = Event::CatalogueSeen { connection, revision: revision.clone(), epoch };
+        let required = if self.epochs.is_watched() { list.required } else { RequiredFields::new() };
+        let seen = Event::CatalogueSeen { connection, revision: revision.clone(), epoch, required };
         actions.push(Action::Record(seen));
-        match self.epochs.listed(connection, revision, names) {
+        match self.epochs.listed(connection, revision, list.names) {
             Listed::Nothing => {}
             Listed::Decided(decision) => {
                 actions.push(Action::Record(Event::Approval { connection, decision }));

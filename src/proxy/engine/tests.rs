@@ -4,6 +4,8 @@ use super::*;
 use crate::scenario::{self, Parameters};
 use crate::trace::{AnswerKind, Fault, Told};
 
+mod approval;
+
 const ONE: ConnectionId = ConnectionId(1);
 
 struct Wire {

@@ -11,6 +11,7 @@ mod run;
 mod runs;
 mod truth;
 
+use super::approvals;
 use super::rebuilds;
 use super::svg::{escaped, source};
 use super::text::visible;
@@ -47,6 +48,7 @@ fn render(view: &View<'_>, _options: &Options) -> Result<Vec<u8>, ReportError> {
         comparisons::section(view, &values),
         truth::section(view),
         told(view),
+        approvals(view),
         rebuilt(view),
         runs::reasons(view),
         agents::section(view),
@@ -190,7 +192,24 @@ fn told(view: &View<'_>) -> String {
     if !told::is_known(view) {
         return String::new();
     }
-    let (header, rows) = told::table(view);
+    by_cell(view, "told", told::TITLE, told::table(view), &told::about(view))
+}
+
+fn approvals(view: &View<'_>) -> String {
+    if !approvals::is_known(view) {
+        return String::new();
+    }
+    by_cell(view, "approvals", approvals::TITLE, approvals::table(view), approvals::ABOUT)
+}
+
+/// A table with a row a cell: the axes on which cells differ, then numbers.
+fn by_cell(
+    view: &View<'_>,
+    id: &str,
+    title: &str,
+    (header, rows): (Vec<String>, Vec<Vec<String>>),
+    about: &str,
+) -> String {
     let axes = view.varied.len();
     let classed = |text: &str, place: usize, tag: &str| {
         let class = if place < axes { "" } else { " class=\"n\"" };
@@ -206,10 +225,9 @@ fn told(view: &View<'_>) -> String {
         })
         .collect();
     format!(
-        "<section id=\"told\">\n<h2>{}</h2>\n<div class=\"wide\"><table class=\"data\">\n<caption>{}</caption>\n\
+        "<section id=\"{id}\">\n<h2>{title}</h2>\n<div class=\"wide\"><table class=\"data\">\n<caption>{}</caption>\n\
          <thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n</table></div>\n</section>\n",
-        told::TITLE,
-        escaped(&capital(&told::about(view)))
+        escaped(&capital(about))
     )
 }
 

@@ -60,6 +60,9 @@ fn facts(run: &RunResult) -> String {
     if !run.observations.is_empty() {
         facts.push(("observations", list(&run.observations)));
     }
+    for approval in &run.approvals {
+        facts.push(("approval", foreign(&approval.sentence())));
+    }
     if let Some(score) = run.score {
         facts.push(("score", score.to_string()));
     }

@@ -1,5 +1,6 @@
 //! What the view says → the forms of `summary.json`.
 
+use super::super::approvals::ApprovalsSummary;
 use super::super::told::HonestySummary;
 use super::super::{
     AgentView, CellTruth, CellView, Comparison, Decision, DisagreementView, Fact, GateResult, LayerView,
@@ -179,6 +180,7 @@ impl From<&CellView<'_>> for CellSummary {
             completed: cell.truth.completed.map(|seen| seen.runs.into()),
             completed_interval: cell.truth.completed.map(|seen| seen.interval.into()),
             honesty: HonestySummary::of(cell.told),
+            approvals: ApprovalsSummary::of(cell),
         }
     }
 }

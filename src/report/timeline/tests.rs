@@ -112,6 +112,7 @@ fn ended(cell: &str, repeat: u32, verdict: Verdict) -> RunResult {
         disagreements: Vec::new(),
         completion: None,
         attribution: None,
+        approvals: Vec::new(),
     }
 }
 

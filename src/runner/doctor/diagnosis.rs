@@ -48,6 +48,9 @@ pub enum Use {
 pub struct Profile {
     /// Its name.
     pub agent: String,
+    /// The agent that it extends, or itself.
+    #[serde(skip)]
+    pub base: String,
     /// The program that it starts.
     pub program: String,
     /// Whether a suite needs it.
@@ -161,6 +164,7 @@ impl Profile {
         let has_probe = profile.probe.is_some();
         Profile {
             agent: name.to_owned(),
+            base: profile.base().to_owned(),
             program: profile.first.command.first().cloned().unwrap_or_default(),
             used,
             version: compare(has_probe, installed.as_deref(), profile.tested.as_deref()),
@@ -252,7 +256,7 @@ pub fn diagnose(facts: &Facts) -> Diagnosis {
             .needs
             .iter()
             .filter(|need| need.agent == profile.agent)
-            .filter(|need| need.agent != BUILT_IN || !needs_nothing(&need.model))
+            .filter(|need| profile.base != BUILT_IN || !needs_nothing(&need.model))
             .map(|need| need.model.as_str())
             .collect();
         if !models.is_empty() {
@@ -367,6 +371,7 @@ mod tests {
     fn profile(version: Version) -> Profile {
         Profile {
             agent: "some-agent".into(),
+            base: "some-agent".into(),
             program: "some".into(),
             used: Use::Needed,
             installed: Some("some 1.2.4".into()),
@@ -445,9 +450,8 @@ mod tests {
         assert_eq!(diagnose(&facts(without.clone(), "m")), Diagnosis::default());
         // The built-in agent plays scripts itself.
         without.urls.insert("SOME_BASE_URL".into(), false);
-        without.agent = BUILT_IN.into();
-        let mut facts = facts(without, "script:naive");
-        facts.needs[0].agent = BUILT_IN.into();
+        without.base = BUILT_IN.into();
+        let facts = facts(without, "script:naive");
         assert_eq!(diagnose(&facts), Diagnosis::default());
     }
 

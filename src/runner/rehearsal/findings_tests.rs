@@ -115,6 +115,7 @@ impl Played {
                 disagreements: Vec::new(),
                 completion: None,
                 attribution: None,
+                approvals: Vec::new(),
             },
             events: vec![
                 started(0, PROMPT),

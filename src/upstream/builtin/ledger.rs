@@ -21,6 +21,9 @@ pub struct LedgerEntry {
     pub record: Object,
     /// The arguments of the call, as they came.
     pub arguments: Object,
+    /// The correlation id that the call carried in its `_meta`, where it carried one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub correlation: Option<String>,
 }
 
 /// Why a ledger cannot be read or written.
@@ -138,12 +141,14 @@ impl Locked<'_> {
         effect: &str,
         record: &Object,
         arguments: &Object,
+        correlation: Option<&str>,
     ) -> Result<LedgerEntry, LedgerError> {
         let entry = LedgerEntry {
             n: self.ledger.lines + 1,
             effect: effect.to_owned(),
             record: record.clone(),
             arguments: arguments.clone(),
+            correlation: correlation.map(str::to_owned),
         };
         let written = serde_json::to_vec(&entry).map_err(io::Error::other).and_then(|mut line| {
             line.push(b'\n');
@@ -192,8 +197,9 @@ mod tests {
         let mut ledger = Ledger::open(&path).unwrap();
         let (mut locked, news) = ledger.lock().unwrap();
         assert!(news.is_empty());
-        let entry =
-            locked.append("create_booking", &object(json!({"room": 12})), &object(json!({"a": 1}))).unwrap();
+        let entry = locked
+            .append("create_booking", &object(json!({"room": 12})), &object(json!({"a": 1})), None)
+            .unwrap();
         drop(locked);
         assert_eq!(read(&path).unwrap(), std::slice::from_ref(&entry));
         assert_eq!(entry.n, 1);
@@ -208,10 +214,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("ledger.jsonl");
         let (mut one, mut two) = (Ledger::open(&path).unwrap(), Ledger::open(&path).unwrap());
-        one.lock().unwrap().0.append("a", &Object::new(), &Object::new()).unwrap();
+        one.lock().unwrap().0.append("a", &Object::new(), &Object::new(), None).unwrap();
         let (mut locked, news) = two.lock().unwrap();
         assert_eq!(news.len(), 1);
-        assert_eq!(locked.append("b", &Object::new(), &Object::new()).unwrap().n, 2);
+        assert_eq!(locked.append("b", &Object::new(), &Object::new(), None).unwrap().n, 2);
         drop(locked);
         assert_eq!(one.lock().unwrap().1[0].effect, "b");
     }
@@ -226,7 +232,7 @@ mod tests {
         let mut ledger = Ledger::open(&path).unwrap();
         let (mut locked, news) = ledger.lock().unwrap();
         assert_eq!(news.len(), 1);
-        locked.append("b", &Object::new(), &Object::new()).unwrap();
+        locked.append("b", &Object::new(), &Object::new(), None).unwrap();
         drop(locked);
         assert_eq!(read(&path).unwrap()[1].effect, "b");
     }

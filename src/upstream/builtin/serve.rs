@@ -7,9 +7,13 @@ use rmcp::model::{
     ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
 };
 use rmcp::service::{RequestContext, RoleServer, ServiceExt};
+use serde_json::Value;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::io::{AsyncRead, AsyncWrite};
+
+/// Where the id of an attempt stands in a call's `_meta`.
+const CORRELATION: &str = "correlation-id";
 
 /// Why a built-in upstream ended early.
 #[derive(Debug, thiserror::Error)]
@@ -47,7 +51,12 @@ impl Office {
         Ok(())
     }
 
-    fn call(&mut self, tool: &str, arguments: &Object) -> Result<Answer, LedgerError> {
+    fn call(
+        &mut self,
+        tool: &str,
+        arguments: &Object,
+        correlation: Option<&str>,
+    ) -> Result<Answer, LedgerError> {
         let mut locked = None;
         if let Some(ledger) = &mut self.ledger {
             let (lock, news) = ledger.lock()?;
@@ -59,7 +68,7 @@ impl Office {
         let outcome = self.desk.decide(tool, arguments);
         if let Some(effect) = outcome.effect {
             if let Some(locked) = &mut locked {
-                locked.append(effect.effect, &effect.record, arguments)?;
+                locked.append(effect.effect, &effect.record, arguments, correlation)?;
             }
             self.desk.commit(effect.effect, &effect.record, arguments);
         }
@@ -89,15 +98,20 @@ impl rmcp::ServerHandler for Handler {
     async fn call_tool(
         &self,
         request: CallToolRequestParams,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let office = Arc::clone(&self.office);
         let tool = request.name.clone();
         let arguments = request.arguments.unwrap_or_default();
+        let correlation = context.meta.get(CORRELATION).and_then(Value::as_str).map(str::to_owned);
         // On a thread of its own: waiting for another process's lock must not stop the session,
         // and a client that cancels must not leave half a booking.
         let answer = tokio::task::spawn_blocking(move || {
-            office.lock().unwrap_or_else(PoisonError::into_inner).call(&tool, &arguments)
+            office.lock().unwrap_or_else(PoisonError::into_inner).call(
+                &tool,
+                &arguments,
+                correlation.as_deref(),
+            )
         })
         .await
         .map_err(|error| ErrorData::internal_error(error.to_string(), None))?;

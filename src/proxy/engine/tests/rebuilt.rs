@@ -1,7 +1,8 @@
 //! The upstream is rebuilt under a client.
 
 use super::*;
-use crate::proxy::epoch::{Approval, OnReplace, Rules};
+use crate::domain::Approval;
+use crate::proxy::epoch::{OnReplace, Rules};
 use crate::trace::{AnswerKind, Decision, Execution};
 
 const BOOKED: &str = r#"{"content":[{"type":"text","text":"ok"}]}"#;
@@ -172,6 +173,33 @@ fn pass_sends_the_prepared_call_to_the_new_process() {
 }
 
 #[test]
+fn the_list_of_what_a_scenario_put_in_place_is_known_whether_its_client_asks_or_not() {
+    let mut wire = Wire::rebuildable("R3", OnReplace::Pass, Approval::Auto);
+    wire.call(1, "create_booking");
+    wire.stopped();
+    wire.upstream.clear();
+    wire.started("B");
+    let asked: serde_json::Value = serde_json::from_str(&wire.upstream[0]).unwrap();
+    assert_eq!((&asked["method"], &asked["id"]), (&"tools/list".into(), &"list-B-0".into()));
+    let told = wire.client.len();
+    wire.upstream_message(
+        r#"{"id":"list-B-0","result":{"tools":[{"name":"create_booking","inputSchema":{"required":["day"]}}],"nextCursor":"2"}}"#,
+    );
+    let asked: serde_json::Value = serde_json::from_str(wire.upstream.last().unwrap()).unwrap();
+    assert_eq!((&asked["params"]["cursor"], &asked["id"]), (&"2".into(), &"list-B-1".into()));
+    wire.upstream_message(r#"{"id":"list-B-1","result":{"tools":[{"name":"find_bookings"}]}}"#);
+    let found = wire.events.iter().find_map(|event| match event {
+        Event::CatalogueFound { epoch, required, .. } => Some((epoch.as_str(), required.clone())),
+        _ => None,
+    });
+    let (epoch, required) = found.unwrap();
+    assert_eq!((epoch, &required["create_booking"], required.len()), ("B", &vec!["day".to_owned()], 2));
+    assert_eq!(wire.client.len(), told, "it is no answer to the client");
+    assert!(!wire.events.iter().any(|event| matches!(event, Event::CatalogueSeen { .. })));
+    assert_eq!(wire.engine.open_requests(ONE), 1, "the call is open, the list is not");
+}
+
+#[test]
 fn close_answers_what_waits_and_ends_the_connection() {
     let mut wire = Wire::rebuildable("R2", OnReplace::Close, Approval::Auto);
     wire.call(1, "create_booking");
@@ -183,7 +211,7 @@ fn close_answers_what_waits_and_ends_the_connection() {
 
 #[test]
 fn a_command_is_asked_and_until_it_has_answered_nothing_passes() {
-    let mut wire = Wire::rebuildable("none", OnReplace::Pending, Approval::Ask);
+    let mut wire = Wire::rebuildable("none", OnReplace::Pending, Approval::Command("ask".to_owned()));
     wire.upstream.clear();
     wire.call(1, "create_booking");
     assert_eq!(wire.answered(), [Told::StaleEpoch]);

@@ -1,0 +1,150 @@
+//! The approval that a call waits for (A3). Where its client can elicit, the client is asked first whether
+//! the request goes to the approver: by `elicitation/create`, or, from MCP 2026-07-28 on, by an answer that
+//! requires input. The approver is played here, and refuses whatever came of that.
+
+use super::super::message::{Elicited, MetaParams, View, elicits};
+use super::call::Call;
+use super::words::{id_key, keep};
+use super::{Action, Engine};
+use crate::domain::{CallId, ConnectionId, Micros, RawJson, digest};
+use crate::scenario::{self, Injection, When};
+use crate::trace::{ApprovalReply, AskedBy, Event, Told};
+use serde_json::value::RawValue;
+use std::collections::{HashMap, HashSet};
+
+/// How much of a call's arguments a client is shown, in characters.
+const SHOWN: usize = 500;
+
+/// The key of our request among those that an answer requires.
+const KEY: &str = "approval";
+
+/// What clients were asked.
+#[derive(Default)]
+pub(super) struct Asked {
+    /// Requests to clients, by connection and id.
+    open: HashMap<(ConnectionId, String), CallId>,
+    /// What calls come back with that go on after they were asked.
+    states: HashSet<String>,
+}
+
+impl Asked {
+    /// What a client says by a call that goes on after it was asked; none where it was not asked.
+    pub fn reply(&self, state: Option<&RawValue>, responses: Option<&RawValue>) -> Option<ApprovalReply> {
+        let state: String = serde_json::from_str(state?.get()).ok()?;
+        if !self.states.contains(&state) {
+            return None;
+        }
+        let answers: HashMap<String, &RawValue> =
+            responses.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
+        Some(read(answers.get(KEY).copied()))
+    }
+}
+
+fn read(answer: Option<&RawValue>) -> ApprovalReply {
+    let answer = answer.and_then(|raw| serde_json::from_str::<Elicited<'_>>(raw.get()).ok());
+    match answer.and_then(|answer| answer.action).as_deref() {
+        Some("accept") => ApprovalReply::Submitted,
+        Some("decline") => ApprovalReply::Declined,
+        Some("cancel") => ApprovalReply::Cancelled,
+        _ => ApprovalReply::Failed,
+    }
+}
+
+/// Whether the client of a request that introduces itself (MCP 2026-07-28) can elicit.
+pub(super) fn modern_elicits(params: Option<&RawValue>) -> bool {
+    let meta = params.and_then(|raw| serde_json::from_str::<MetaParams<'_>>(raw.get()).ok());
+    elicits(meta.and_then(|meta| meta.meta).and_then(|meta| meta.capabilities))
+}
+
+/// What a client is shown.
+fn question(call: &Call) -> serde_json::Value {
+    let arguments = call.arguments.as_ref().map_or("{}", RawJson::get);
+    let shown = match arguments.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}…", arguments.get(..end).unwrap_or_default()),
+        None => arguments.to_owned(),
+    };
+    let reason = serde_json::json!({
+        "type": "string", "title": "Reason", "description": "Why it should be approved",
+    });
+    serde_json::json!({
+        "message": scenario::approval_question(&call.tool, &shown),
+        "requestedSchema": {"type": "object", "properties": {"reason": reason}},
+    })
+}
+
+impl Engine {
+    /// Asks for the approval of a call that arrived, and answers it with its refusal.
+    pub(super) fn ask_approval(
+        &mut self,
+        number: CallId,
+        call: Call,
+        mut injection: Injection,
+        now: Micros,
+        actions: &mut Vec<Action>,
+    ) {
+        let ask = |how| Action::Record(Event::ApprovalAsked { call: number, how });
+        let connection = call.connection;
+        if let Some(reply) = call.approval {
+            actions.push(Action::Record(Event::ApprovalReplied { call: number, reply }));
+        } else if call.elicits && call.modern {
+            actions.push(ask(AskedBy::InputRequired));
+            self.require_input(number, &call, actions);
+            return;
+        } else if call.elicits {
+            actions.push(ask(AskedBy::Elicitation));
+            let id = RawJson::string(&self.own_id("approval", number));
+            let request = question(&call);
+            let message =
+                format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"elicitation/create","params":{request}}}"#);
+            self.approvals.open.insert((connection, id_key(id.get())), number);
+            injection.when = When::Replied(self.upstream_timeout);
+            self.calls.insert(number, call);
+            self.inject(number, injection, None, now, actions);
+            actions.push(Action::ToClient { connection, message });
+            return;
+        } else {
+            actions.push(ask(AskedBy::Call));
+        }
+        self.calls.insert(number, call);
+        self.inject(number, injection, None, now, actions);
+    }
+
+    /// Something that a client cannot guess the meaning of, and that no other call has.
+    fn own_id(&self, what: &str, number: CallId) -> String {
+        let prefix = self.correlation.as_deref().unwrap_or_default();
+        let mut id = digest(&format!("{prefix} {what} {}", number.0));
+        id.truncate(32);
+        id
+    }
+
+    fn require_input(&mut self, number: CallId, call: &Call, actions: &mut Vec<Action>) {
+        let state = self.own_id("state", number);
+        let result = serde_json::json!({
+            "resultType": "input_required",
+            "inputRequests": {KEY: {"method": "elicitation/create", "params": question(call)}},
+            "requestState": state,
+        });
+        self.approvals.states.insert(state);
+        let result = RawJson::of(&result).unwrap_or_else(|_| RawJson::null());
+        let body = Some(keep(result.raw()));
+        let told = Told::InputRequired;
+        actions.push(Action::Record(Event::CallAnswered { call: number, told, injected: true, body }));
+        let message = format!(r#"{{"jsonrpc":"2.0","id":{},"result":{result}}}"#, call.id);
+        actions.push(Action::ToClient { connection: call.connection, message });
+    }
+
+    /// Takes an answer of a client, where it is one to a request for an approval.
+    pub(super) fn replied(
+        &mut self,
+        connection: ConnectionId,
+        id: &RawValue,
+        view: &View<'_>,
+        actions: &mut Vec<Action>,
+    ) -> bool {
+        let Some(number) = self.approvals.open.remove(&(connection, id_key(id.get()))) else { return false };
+        let reply = read(view.result);
+        actions.push(Action::Record(Event::ApprovalReplied { call: number, reply }));
+        self.release(number, actions);
+        true
+    }
+}
