@@ -1,11 +1,11 @@
 //! What the judge knows by now → what is said of the run.
 
 use super::judgement::{Calls, Coverage, Judgement, Observation, Operation, OperationParts, Violation};
-use super::refresh::View;
 use super::score::Score;
 use super::sender::SentBy;
 use super::state::Judge;
 use super::tools::Repeat;
+use super::view::View;
 use super::words::{count, operation_id, shortened, times};
 use super::{keys, observations, patches, violations};
 use crate::domain::{OfferedPatch, ToolInfo};

@@ -12,7 +12,7 @@
 //! |---|---|
 //! | `history.rs`, `operation.rs`, `tools.rs`, `totals.rs`, `stamp.rs` | what is kept |
 //! | `state.rs`, `arrival.rs`, `struck.rs` | records → calls, attempts, operations |
-//! | `fold.rs`, `refresh.rs` | attempts → what is true of an operation |
+//! | `fold.rs`, `view.rs`, `refresh.rs` | attempts → what is true of an operation |
 //! | `neighbours.rs`, `lookalikes.rs`, `respelling.rs` | what one operation means for others |
 //! | `refusal.rs`, `reliance.rs`, `aftermath.rs`, `approvals.rs` | what came after a refusal, or after a broken answer |
 //! | `epochs.rs` | what the agent did when the code behind its tools changed |
@@ -51,6 +51,7 @@ mod struck;
 mod tools;
 mod totals;
 mod verdict;
+mod view;
 mod violations;
 mod words;
 

@@ -5,8 +5,8 @@
 
 use super::history::Role;
 use super::operation::PatchCounts;
-use super::refresh::View;
 use super::sender::SentBy;
+use super::view::View;
 use super::words::count;
 use crate::domain::OfferedPatch;
 
