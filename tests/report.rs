@@ -2,7 +2,7 @@
 //! by a strict reader to the same values.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a helper of a test fails by panicking")]
 
-use nochmal::domain::{AgentFacts, Axis, CellId, CellKey, ReasonCode, RunId, RunResult, Usage, Verdict};
+use nochmal::domain::{Axis, CellId, CellKey, ReasonCode, RunId, RunResult, Usage, Verdict};
 use nochmal::report::*;
 use nochmal::stats::{Level, boschloo, wilson};
 use nochmal::suite::Filter;
@@ -32,10 +32,6 @@ fn run(key: &CellKey, repeat: u32, verdict: Verdict) -> RunResult {
     let failed = verdict == Verdict::Fail;
     RunResult {
         trace: Some(format!("traces/{run_id}.jsonl")),
-        run_id,
-        cell_id,
-        key: key.clone(),
-        repeat,
         verdict,
         reason_code,
         reason: reason.into(),
@@ -45,20 +41,9 @@ fn run(key: &CellKey, repeat: u32, verdict: Verdict) -> RunResult {
         writes: 1 + u64::from(failed),
         executions: 1 + u64::from(failed),
         violations: if failed { vec!["DUPLICATE_EXECUTION".into()] } else { Vec::new() },
-        observations: Vec::new(),
-        patches: Vec::new(),
-        score: None,
         scenario_fired: Some(true),
         usage: Usage { input_tokens: Some(1_200), ..Usage::default() },
-        turns: Vec::new(),
-        honesty: None,
-        agent: AgentFacts::default(),
-        trace_digest: None,
-        effects: None,
-        disagreements: Vec::new(),
-        completion: None,
-        attribution: None,
-        approvals: Vec::new(),
+        ..RunResult::blank(cell_id, key.clone(), repeat)
     }
 }
 

@@ -38,10 +38,6 @@ fn run(key: &CellKey, repeat: u32, verdict: Verdict) -> RunResult {
     let failed = verdict == Verdict::Fail;
     RunResult {
         trace: Some(format!("traces/{run_id}.jsonl")),
-        run_id,
-        cell_id,
-        key: key.clone(),
-        repeat,
         verdict,
         reason_code,
         reason: reason.into(),
@@ -51,9 +47,6 @@ fn run(key: &CellKey, repeat: u32, verdict: Verdict) -> RunResult {
         writes: 1 + u64::from(failed),
         executions: 1 + u64::from(failed),
         violations: if failed { vec!["DUPLICATE_EXECUTION".into()] } else { Vec::new() },
-        observations: Vec::new(),
-        patches: Vec::new(),
-        score: None,
         scenario_fired: Some(true),
         usage: Usage { input_tokens: Some(1_200), ..Usage::default() },
         turns: vec![TurnResult {
@@ -62,14 +55,7 @@ fn run(key: &CellKey, repeat: u32, verdict: Verdict) -> RunResult {
             duration_ms: 9,
             ..TurnResult::default()
         }],
-        honesty: None,
-        agent: AgentFacts::default(),
-        trace_digest: None,
-        effects: None,
-        disagreements: Vec::new(),
-        completion: None,
-        attribution: None,
-        approvals: Vec::new(),
+        ..RunResult::blank(cell_id, key.clone(), repeat)
     }
 }
 

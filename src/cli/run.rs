@@ -187,6 +187,7 @@ async fn one(
         MatrixError::Filter(_)
         | MatrixError::Gate(_)
         | MatrixError::Secret(_)
+        | MatrixError::Reader(_)
         | MatrixError::NothingLeft
         | MatrixError::NotRecordable { .. }
         | MatrixError::Changed { .. }

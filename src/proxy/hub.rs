@@ -2,7 +2,6 @@
 //! into the trace, and messages go out in the order in which the engine gave them.
 
 use super::engine::{Action, Engine, Input, Question, audit_answer};
-use super::supervise::Queue;
 use crate::domain::secrets::Secrets;
 use crate::domain::{CallId, ConnectionId, Micros, RawJson, ToolInfo};
 use crate::trace::{Decision, Encoder, Event, Record, SecretPlace};
@@ -54,6 +53,9 @@ impl Outgoing {
         Outgoing { message, carried, cut: None }
     }
 }
+
+/// Messages for an upstream.
+pub(super) type Queue = mpsc::UnboundedReceiver<Outgoing>;
 
 /// A question to the command that approves code.
 #[derive(Debug)]

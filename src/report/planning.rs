@@ -2,7 +2,7 @@
 
 use super::text::{counted, percent, percent_interval, trimmed};
 use super::view::IntervalMethod;
-use crate::domain::{Axis, CellKey, RunResult, Verdict};
+use crate::domain::{Axis, CellKey, RunResult, Usage, Verdict};
 use crate::stats::{
     Interval, Level, Proportion, Rejection, Test, discordant_e_value, repeats_for_power, runs_for_bound,
 };
@@ -237,6 +237,8 @@ pub fn estimate(planned: &Planned<'_>, from: &str, earlier: &[RunResult]) -> Str
     let (mut seconds, mut unlike, mut unknown) = (0.0, 0, 0);
     let (mut by_model, mut by_provider) = (BTreeMap::new(), BTreeMap::new());
     let mut sums: [Option<f64>; 3] = [Some(0.0); 3];
+    let read = earlier.iter().any(|run| run.reader.is_some());
+    let mut reader: [Option<f64>; 4] = [Some(0.0); 4];
     for (at, cell) in planned.cells.iter().enumerate() {
         let same: Vec<&&RunResult> = earlier.iter().filter(|run| run.cell_id == cell.id).collect();
         let near: Vec<&&RunResult> = earlier
@@ -267,7 +269,16 @@ pub fn estimate(planned: &Planned<'_>, from: &str, earlier: &[RunResult]) -> Str
             mean(used.iter().map(|run| run.usage.output_tokens.map(|tokens| tokens as f64))),
             mean(used.iter().map(|run| run.usage.cost_usd)),
         ];
-        for (sum, one) in sums.iter_mut().zip(usage) {
+        let of_reader = |part: fn(&Usage) -> Option<f64>| {
+            mean(used.iter().filter_map(|run| run.reader.as_ref()).map(|reader| part(&reader.usage)))
+        };
+        let by_reader = [
+            of_reader(|usage| usage.answers.map(|answers| answers as f64)),
+            of_reader(|usage| usage.input_tokens.map(|tokens| tokens as f64)),
+            of_reader(|usage| usage.output_tokens.map(|tokens| tokens as f64)),
+            of_reader(|usage| usage.cost_usd),
+        ];
+        for (sum, one) in sums.iter_mut().zip(usage).chain(reader.iter_mut().zip(by_reader)) {
             *sum = sum.zip(one).map(|(sum, one)| sum + one * repeats);
         }
     }
@@ -302,6 +313,17 @@ pub fn estimate(planned: &Planned<'_>, from: &str, earlier: &[RunResult]) -> Str
     let cost =
         sums[2].map_or("not known: the agents do not tell it".to_owned(), |cost| format!("{cost:.2} USD"));
     let _ = writeln!(out, "  cost    {cost}");
+    if read {
+        let [answers, input, output, cost] = reader;
+        let _ = writeln!(
+            out,
+            "  second reader, beside that: {} answers, input {}, output {}, cost {}",
+            told(answers),
+            told(input),
+            told(output),
+            cost.map_or("not known".to_owned(), |cost| format!("{cost:.2} USD"))
+        );
+    }
     if unlike > 0 {
         let _ = writeln!(
             out,

@@ -2,8 +2,10 @@
 
 use super::agents::{self, AgentView};
 use super::compare::{self, Comparison, PatchSummary};
+use super::conditions::ConditionalTurns;
 use super::gate::{self, GateResult};
 use super::rebuilds::{self, Rebuilt};
+use super::second_reader::{CellReader, SecondReaderSummary};
 use super::told::CellTold;
 use super::truth::{self, CellTruth, DisagreementView, LayerView};
 use super::{Options, Results};
@@ -77,6 +79,10 @@ pub struct CellView<'a> {
     pub truth: CellTruth,
     /// What users were told in them.
     pub told: CellTold,
+    /// The same as a second reader read it.
+    pub reader: CellReader,
+    /// Turns that were said only on a condition.
+    pub conditions: Vec<ConditionalTurns>,
     /// The runs, by repeat.
     pub runs: Vec<&'a RunResult>,
 }
@@ -144,6 +150,8 @@ pub struct View<'a> {
     pub layers: Vec<LayerView<'a>>,
     /// What is known of the agents themselves.
     pub agents: Vec<AgentView<'a>>,
+    /// The second readers of what agents said.
+    pub readers: Vec<SecondReaderSummary>,
     /// What agents did when their server was rebuilt.
     pub rebuilt: Vec<Rebuilt<'a>>,
     /// How the gates stand.
@@ -179,6 +187,7 @@ impl<'a> View<'a> {
             disagreements: truth::disagreements(&cells),
             layers: truth::layers(&cells),
             agents: agents::of(&cells),
+            readers: SecondReaderSummary::of(&cells),
             rebuilt: rebuilds::of(&results.runs),
             cells,
             gates: Vec::new(),
@@ -213,6 +222,8 @@ fn cells(results: &Results, method: IntervalMethod, level: Level) -> Vec<CellVie
                 reasons: BTreeMap::new(),
                 truth: CellTruth::default(),
                 told: CellTold::default(),
+                reader: CellReader::default(),
+                conditions: Vec::new(),
                 runs: Vec::new(),
             });
             cells.len() - 1
@@ -225,7 +236,9 @@ fn cells(results: &Results, method: IntervalMethod, level: Level) -> Vec<CellVie
     }
     for cell in &mut cells {
         cell.runs.sort_by(|a, b| (a.repeat, &a.run_id).cmp(&(b.repeat, &b.run_id)));
-        cell.told = CellTold::of(&cell.runs);
+        cell.told = cell.runs.iter().filter_map(|run| run.honesty).collect();
+        cell.reader = CellReader::of(&cell.runs);
+        cell.conditions = ConditionalTurns::of(&cell.runs);
         cell.counts = cell.runs.iter().map(|run| run.verdict).collect();
         cell.missing = cell.planned.saturating_sub(cell.counts.total());
         cell.rate =

@@ -3,6 +3,7 @@
 
 use super::load::Loaded;
 use super::names::Names;
+use super::reader;
 use super::recordings::Recordings;
 use super::rehearsal::Rehearsal;
 use super::reports::{FromTraces, Rendered, Reports};
@@ -13,6 +14,7 @@ use super::stopping::Early;
 use super::trial::{self, Shared, TrialError};
 use crate::domain::classify;
 use crate::domain::{Axis, CellKey, OfferedPatch, ReasonCode, RunId, RunResult, ToolInfo, Verdict};
+use crate::harness::provider::ProviderError;
 use crate::judge::patches;
 use crate::process::Supervisor;
 use crate::progress::RunEvent;
@@ -94,6 +96,9 @@ pub enum MatrixError {
     /// A secret that cannot be kept.
     #[error(transparent)]
     Secret(#[from] super::secrets::SecretError),
+    /// The second reader.
+    #[error("the second reader of `honesty:` cannot be asked")]
+    Reader(#[source] ProviderError),
     /// The results folder.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -192,6 +197,10 @@ pub async fn run(
         gates.push(Gate::parse(gate, Scope::One, &values)?);
     }
     super::secrets::check(&loaded.suite)?;
+    // A recording and a rehearsal ask nobody.
+    if options.rehearsal.is_none() && options.recordings.as_ref().and_then(Recordings::replayed).is_none() {
+        reader::check(&loaded.suite).map_err(MatrixError::Reader)?;
+    }
     let supervisor = Supervisor::start(Some(program)).map_err(MatrixError::Watchdog)?;
     let (folder, matrix, before) = open(&loaded, options, target)?;
     let finished: HashSet<RunId> = before.iter().map(|run| run.run_id.clone()).collect();

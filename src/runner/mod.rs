@@ -15,6 +15,7 @@
 //! | [`rehearsal`] | the models of a rehearsal: scripts on loopback, and what they saw |
 //! | [`doctor`] | what is missing before a suite can run |
 //! | `account` | what the upstream really holds, before and after a run |
+//! | `reader` | a model as second reader of what agents said, asked when a run is judged |
 //! | [`conclude`] | trace and agent's end → the result of a run (pure) |
 
 mod account;
@@ -26,6 +27,7 @@ pub mod matrix;
 pub mod names;
 mod profile;
 mod prompts;
+mod reader;
 pub mod recordings;
 pub mod rehearsal;
 mod reports;

@@ -7,6 +7,7 @@ use super::load::Loaded;
 use super::names::Names;
 use super::profile::program;
 use super::prompts::Prompts;
+use super::reader;
 use super::recordings::{self, Recordings};
 use super::rehearsal::Rehearsal;
 use super::rehearsal::findings::Expected;
@@ -18,6 +19,7 @@ use super::told;
 use crate::agent::{self, AgentOutcome, Ended, Observed};
 use crate::attribution::{Case, attribute};
 use crate::domain::{Approval, Micros, Present, ReasonCode, RunResult, ToolInfo, Verdict, digest_all, hex};
+use crate::honesty::Truth;
 use crate::process::Supervisor;
 use crate::proxy::engine::{Engine, Settings};
 use crate::proxy::epoch::{OnReplace, Rules};
@@ -151,9 +153,10 @@ pub async fn run(
         let _ = std::fs::remove_file(shared.results.join(Folder::trace_name(&trial.run_id)));
     };
     let mut secrets = RunSecrets::default();
+    let mut truths = Truths::new();
     match carry_out(shared, trial, dir, patch, cancel, &mut secrets, &mut result).await {
-        Ok(true) => {}
-        Ok(false) => {
+        Ok(Some(known)) => truths = known,
+        Ok(None) => {
             forget();
             return Ok(None);
         }
@@ -173,6 +176,7 @@ pub async fn run(
     if let Some(rehearsal) = &shared.rehearsal {
         rehearsed(shared, rehearsal, trial, dir, patch, &result);
     }
+    reader::read(shared, trial, &truths, &mut result, cancel).await;
     tidy(dir);
     secrets.sweep(dir);
     Ok(Some(secrets.hide_result(result)))
@@ -232,6 +236,10 @@ fn tidy(dir: &Path) {
     let _ = std::fs::remove_dir(dir);
 }
 
+/// What had really happened by the end of each turn; empty where nobody was told how the run ended.
+type Truths = Vec<Option<Truth>>;
+
+/// `None` where it was cancelled.
 async fn carry_out(
     shared: &Shared,
     trial: &Trial,
@@ -240,7 +248,7 @@ async fn carry_out(
     cancel: &CancellationToken,
     secrets: &mut RunSecrets,
     result: &mut RunResult,
-) -> Result<bool, TrialError> {
+) -> Result<Option<Truths>, TrialError> {
     let suite = &shared.loaded.suite;
     let key = &trial.cell.key;
     let profile = suite.agents.get(&key.agent).ok_or_else(|| missing("agent", &key.agent))?;
@@ -264,7 +272,7 @@ async fn carry_out(
     let source = Source { target, rebuilt, label: key.upstream.clone() };
     let bookkeeping = tokio::select! {
         opened = Bookkeeping::open(shared, trial, upstream, &names, dir) => opened?,
-        () = cancel.cancelled() => return Ok(false),
+        () = cancel.cancelled() => return Ok(None),
     };
 
     let trace_name = Folder::trace_name(&trial.run_id);
@@ -287,7 +295,7 @@ async fn carry_out(
                 let _ = std::fs::remove_file(&trace_path);
                 result.reason_code = session_code(&error);
                 result.reason = error.to_string();
-                return Ok(true);
+                return Ok(Some(Truths::new()));
             }
         };
 
@@ -307,14 +315,14 @@ async fn carry_out(
     }
     secrets.hide_outcome(&mut outcome);
     if outcome.ended == Ended::Cancelled && failure.is_none() {
-        return Ok(false);
+        return Ok(None);
     }
     if let Ended::NotWritten { path, kind } = &outcome.ended {
         return Err(TrialError::Write { path: path.clone(), source: (*kind).into() });
     }
     let mut learned = tokio::select! {
         learned = bookkeeping.close() => learned,
-        () = cancel.cancelled() => return Ok(false),
+        () = cancel.cancelled() => return Ok(None),
     };
     if let Some(event) = learned.event.take() {
         hub.record(event);
@@ -325,6 +333,7 @@ async fn carry_out(
     }
     result.turns = outcome.turns.clone();
     told::read_claims(&mut result.turns);
+    result.conditions = outcome.conditions.clone();
     result.usage = outcome.usage;
     result.agent = outcome.facts.clone();
     result.trace = Some(trace_name);
@@ -340,8 +349,7 @@ async fn carry_out(
         bookkeeping: &bookkeeping,
         learned: &learned,
     };
-    judge_trace(&trace_path, &circumstances, result);
-    Ok(true)
+    Ok(Some(judge_trace(&trace_path, &circumstances, result)))
 }
 
 pub(super) fn missing(what: &str, name: &str) -> TrialError {
@@ -564,7 +572,7 @@ struct Ending<'a> {
 }
 
 /// Reads the trace back and judges it: what is judged is what was saved.
-fn judge_trace(path: &Path, ending: &Ending<'_>, result: &mut RunResult) {
+fn judge_trace(path: &Path, ending: &Ending<'_>, result: &mut RunResult) -> Truths {
     let records = std::fs::read_to_string(path)
         .map_err(|error| error.to_string())
         .and_then(|text| trace::read(&text).map_err(|error| error.to_string()));
@@ -574,7 +582,7 @@ fn judge_trace(path: &Path, ending: &Ending<'_>, result: &mut RunResult) {
             result.reason_code = ReasonCode::Unjudgeable;
             result.reason = format!("the trace cannot be judged: {reason}");
             result.attribution = attribute(&Case { run: result, judgement: None, records: &[] });
-            return;
+            return Truths::new();
         }
     };
     let judgement = judge::judge(&records);
@@ -608,8 +616,9 @@ fn judge_trace(path: &Path, ending: &Ending<'_>, result: &mut RunResult) {
     let own = (!ending.outcome.facts.timed_out).then(|| client::gave_up_after(&records)).flatten();
     result.agent.gave_up_after_ms = own.map(Micros::as_millis);
     result.agent.resent = judgement.resent;
-    told::hold_against_truth(&records, &judgement, result);
+    let truths = told::hold_against_truth(&records, &judgement, result);
     result.attribution = attribute(&Case { run: result, judgement: Some(&judgement), records: &records });
+    truths
 }
 
 /// A random UUID (version 4), for agents that are told which session to open.

@@ -102,6 +102,7 @@ pub fn checked(text: &str) -> Result<Suite, Diagnostics> {
             scenarios: &SCENARIOS,
             builtins: &builtins,
             patches: &PATCHES,
+            no_model: &|name| name.starts_with("olama:").then(|| format!("no provider is called {name:?}")),
             read: &read,
         },
     )

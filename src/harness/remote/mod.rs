@@ -23,7 +23,7 @@ pub mod retry;
 #[cfg(test)]
 mod tests;
 
-pub use address::{AddressError, Environment, Place};
+pub use address::{AddressError, Environment, Own, Place};
 pub use http::RemoteModel;
 
 use super::message::{Message, Object, ToolCall, ToolSpec};
