@@ -1,7 +1,7 @@
 //! Before any run: what a number of repeats can tell apart, and what it would take.
 
+use super::cell::IntervalMethod;
 use super::text::{counted, percent, percent_interval, trimmed};
-use super::view::IntervalMethod;
 use crate::domain::{Axis, CellKey, RunResult, Usage, Verdict};
 use crate::stats::{
     Interval, Level, Proportion, Rejection, Test, discordant_e_value, repeats_for_power, runs_for_bound,

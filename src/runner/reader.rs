@@ -2,7 +2,7 @@
 //! changes neither verdict nor score, and a run whose reader cannot be asked is a run all the same.
 
 use super::recordings::Recordings;
-use super::trial::Shared;
+use super::shared::Shared;
 use crate::domain::{ReadClaim, ReaderFacts, Reading, ReadingOutcome, RunResult, Usage};
 use crate::harness::message::Message;
 use crate::harness::model::{Consumption, Model, ModelError, ModelTurn, Prices, Request, Stop, Unit};
@@ -125,13 +125,13 @@ impl Asked {
         };
         let messages =
             [Message::System { text: SYSTEM.to_owned() }, Message::User { text: question.to_owned() }];
-        let before = self.differences();
         let answered = tokio::select! {
             answered = tokio::time::timeout(self.timeout, model.respond(Request::new(&messages, &[]))) => answered,
             () = cancel.cancelled() => return ReadingOutcome::NotRead("the matrix was interrupted".to_owned()),
         };
         let outcome = match answered {
-            Ok(Ok(_)) if self.differences() > before => {
+            // The recording tells what differs once, and it may stand in every later question, too.
+            Ok(Ok(_)) if self.differs() => {
                 return ReadingOutcome::NotRead("the recorded answer was given to other words".to_owned());
             }
             // Another reply may be short enough.
@@ -155,8 +155,8 @@ impl Asked {
         }
     }
 
-    fn differences(&self) -> usize {
-        self.replayer.as_ref().map_or(0, |replayer| replayer.differences())
+    fn differs(&self) -> bool {
+        self.replayer.as_ref().is_some_and(|replayer| replayer.differences() > 0)
     }
 
     /// What it consumed. Words are no tokens, and nobody pays again for recorded ones.
