@@ -37,6 +37,9 @@ pub struct ProxyArgs {
     /// Speak Streamable HTTP at this address, as http://ADDR/mcp, in place of stdin and stdout
     #[arg(long, value_name = "ADDR", value_parser = address, allow_hyphen_values = true)]
     listen: Option<SocketAddr>,
+    /// With --listen: after how long a session ends that no client uses, and its upstream with it; as 30m, or never
+    #[arg(long, value_name = "TIME|never", requires = "listen", default_value = "30m", value_parser = session_timeout, allow_hyphen_values = true)]
+    session_timeout: SessionTimeout,
     /// One argument of the upstream command; may be repeated, and may hold commas
     #[arg(long, value_name = "ARG", value_parser = NonEmptyStringValueParser::new(), allow_hyphen_values = true)]
     upstream_arg: Vec<String>,
@@ -196,6 +199,21 @@ fn address(text: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(|_| "an address such as 127.0.0.1:8080 is wanted".to_owned())
 }
 
+/// None is `never`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct SessionTimeout(Option<Duration>);
+
+fn session_timeout(text: &str) -> Result<SessionTimeout, String> {
+    if text == "never" {
+        return Ok(SessionTimeout(None));
+    }
+    let time = units::duration(text).map_err(|reason| format!("{reason}, or never"))?;
+    if time.is_zero() {
+        return Err("a session must last longer than that; write never for one that does not end".to_owned());
+    }
+    Ok(SessionTimeout(Some(time)))
+}
+
 fn probability(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(rate) if (0.0..=1.0).contains(&rate) => Ok(rate),
@@ -353,6 +371,7 @@ impl ProxyArgs {
             label,
             upstream,
             listen: self.listen,
+            session_timeout: self.session_timeout.0,
             scenario: id,
             parameters: Parameters {
                 retry_after: Duration::from_secs(self.retry_after.unwrap_or(60)),

@@ -51,6 +51,8 @@ pub struct Config {
     pub upstream: Target,
     /// Where Streamable HTTP is spoken; the client is on stdin and stdout where absent.
     pub listen: Option<SocketAddr>,
+    /// After how long without a client a session over HTTP ends; never where absent.
+    pub session_timeout: Option<Duration>,
     /// The scenario's id, [`scenario::NONE`] or [`scenario::CHAOS`].
     pub scenario: String,
     /// What it is told.
@@ -196,7 +198,7 @@ async fn serve(
                 if let Ok(address) = listener.local_addr() {
                     say(&format!("[nochmal] listening on {}\n", listen::url(address)));
                 }
-                listen::serve_http(hub, upstream, ending, listener).await;
+                listen::serve_http(hub, upstream, ending, listener, config.session_timeout).await;
             }
             None => {
                 // Threads between the client and us would cost more than everything else (R7).
