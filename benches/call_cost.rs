@@ -4,6 +4,10 @@
 //!
 //! All ways are open at the same time and take turns, call by call, so that whatever else the
 //! machine does meets them alike. Nothing is asserted: the numbers are for people.
+//!
+//! One of the ways is a relay that copies bytes and knows nothing: what it adds is what the machine
+//! asks for waking any further process, twice a call, and differs from machine to machine and with
+//! how idle it is. What the proxy adds beyond it is its own work.
 
 #![expect(
     clippy::disallowed_methods,
@@ -12,17 +16,23 @@
     reason = "a benchmark starts processes, watches the clock, prints, and stops where it cannot go on"
 )]
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// The argument with which this program is the server.
 const SERVE: &str = "serve";
+/// The argument with which this program stands before the server and copies bytes.
+const RELAY: &str = "relay";
 
 fn main() {
     let numbers: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with("--")).collect();
     if numbers.first().is_some_and(|word| word == SERVE) {
         serve();
+        return;
+    }
+    if numbers.first().is_some_and(|word| word == RELAY) {
+        relay();
         return;
     }
     let number =
@@ -39,6 +49,7 @@ fn main() {
 fn added(operations: usize, report: &str, trace: &str) {
     let mut ways = [
         Way::bare("bare server"),
+        Way::relayed("relay of bytes"),
         Way::proxied("proxy", &["--audit-tools", "off"]),
         Way::proxied("proxy, audit tools", &["--audit-tools", "on"]),
         Way::proxied("proxy, trace", &["--audit-tools", "off", "--trace", trace]),
@@ -46,11 +57,15 @@ fn added(operations: usize, report: &str, trace: &str) {
     ];
     take_turns(&mut ways, operations);
     println!("{operations} distinct writes, microseconds a call (last tenth)");
-    println!("{:<20} {:>8} {:>8} {:>10} {:>10}", "", "p50", "p99", "added p50", "added p99");
+    println!(
+        "{:<20} {:>8} {:>8} {:>10} {:>10} {:>14}",
+        "", "p50", "p99", "added p50", "added p99", "beyond relay"
+    );
     let last: Vec<[f64; 2]> = ways.iter().map(|way| way.last_tenth()).collect();
     for (way, [p50, p99]) in ways.iter().zip(&last) {
         let (plus50, plus99) = (p50 - last[0][0], p99 - last[0][1]);
-        println!("{:<20} {p50:>8.1} {p99:>8.1} {plus50:>10.1} {plus99:>10.1}", way.name);
+        let beyond = p50 - last[1][0];
+        println!("{:<20} {p50:>8.1} {p99:>8.1} {plus50:>10.1} {plus99:>10.1} {beyond:>14.1}", way.name);
     }
 }
 
@@ -98,6 +113,12 @@ impl Way {
     fn bare(name: &'static str) -> Way {
         let mut command = Command::new(std::env::current_exe().unwrap());
         command.arg(SERVE);
+        Way::open(name, command)
+    }
+
+    fn relayed(name: &'static str) -> Way {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.arg(RELAY);
         Way::open(name, command)
     }
 
@@ -158,6 +179,27 @@ fn percentile(times: &[Duration], percent: usize) -> f64 {
     sorted.sort_unstable();
     let at = (sorted.len() * percent / 100).min(sorted.len().saturating_sub(1));
     sorted.get(at).map_or(0.0, |time| time.as_secs_f64() * 1e6)
+}
+
+/// The least that can stand before a server.
+fn relay() {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    let mut server = command.arg(SERVE).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let (mut to, mut from) = (server.stdin.take().unwrap(), server.stdout.take().unwrap());
+    let back = std::thread::spawn(move || copy(&mut from, &mut std::io::stdout().lock()));
+    copy(&mut std::io::stdin().lock(), &mut to);
+    drop(to);
+    let _ = (server.wait(), back.join());
+}
+
+/// Not `std::io::copy`, which may hand the copying to the kernel.
+fn copy(from: &mut impl Read, to: &mut impl Write) {
+    let mut buffer = vec![0; 64 * 1024];
+    while let Ok(count @ 1..) = from.read(&mut buffer) {
+        if to.write_all(&buffer[..count]).and_then(|()| to.flush()).is_err() {
+            return;
+        }
+    }
 }
 
 /// The quickest server there is: it knows four messages and answers them.

@@ -71,7 +71,7 @@ impl Drop for Endpoint {
 fn every_provider_books_a_room_as_a_whole_and_as_a_stream() {
     let dir = tempfile::tempdir().unwrap();
     let endpoint = Endpoint::start(dir.path(), &["--log", "asked.jsonl"]);
-    for provider in ["openai", "ollama", "anthropic", "gemini"] {
+    for provider in ["openai", "openai-responses", "ollama", "anthropic", "gemini"] {
         for stream in [None, Some("--no-stream")] {
             let file = format!("{provider}{}.jsonl", stream.unwrap_or_default());
             let hotel = format!("hotel={NOCHMAL} upstream booking --ledger {file}");
@@ -89,7 +89,7 @@ fn every_provider_books_a_room_as_a_whole_and_as_a_stream() {
         }
     }
     let asked = std::fs::read_to_string(dir.path().join("asked.jsonl")).unwrap();
-    assert_eq!(asked.lines().count(), 16);
+    assert_eq!(asked.lines().count(), 20);
     assert!(!asked.contains("secret"));
 }
 

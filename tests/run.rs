@@ -165,7 +165,8 @@ fn every_failure_has_its_own_reason_and_the_other_runs_go_on() {
         assert!(run.reason.contains(part), "{agent}: {}", run.reason);
     }
     for run in results.iter().filter(|run| run.key.upstream == "dies") {
-        if run.key.agent == "absent" {
+        // These end at once, perhaps before the server does: whichever was first is the reason.
+        if ["absent", "fails"].contains(&run.key.agent.as_str()) {
             assert_eq!(run.verdict, Verdict::Error, "{}", run.reason);
             continue;
         }

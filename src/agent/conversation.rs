@@ -1,6 +1,6 @@
 //! Drives one run: the prompt, the reply, then each further turn in the same session.
 
-use super::launch::{First, Launch, LaunchError, Prepared, Step, Vars, render, render_all};
+use super::launch::{First, Launch, LaunchError, Prepared, Step, Turn, Vars, render, render_all};
 use super::outcome::{AgentOutcome, Ended, Observed, Observer};
 use super::output;
 use super::session::{Session, SessionEnd};
@@ -109,8 +109,8 @@ impl Talk<'_> {
     async fn by_commands(&mut self, first: &Step) -> Result<(), Ended> {
         let launch = self.launch;
         let mut reply = self.command_turn(launch.prompt, first, "first command").await?;
-        for turn in launch.turns {
-            if !turn.when.holds(reply.as_deref()) {
+        for (turn, place) in launch.turns.iter().zip(1..) {
+            if !self.is_said(turn, place, reply.as_deref()) {
                 continue;
             }
             let Some(next) = &launch.program.next else {
@@ -152,8 +152,8 @@ impl Talk<'_> {
         let launch = self.launch;
         let Some(session) = session else { return Ok(()) };
         let mut reply = self.session_turn(session, launch.prompt, started).await?;
-        for turn in launch.turns {
-            if !turn.when.holds(reply.as_deref()) {
+        for (turn, place) in launch.turns.iter().zip(1..) {
+            if !self.is_said(turn, place, reply.as_deref()) {
                 continue;
             }
             self.until.wait(tokio::time::sleep(turn.after)).await?;
@@ -179,6 +179,14 @@ impl Talk<'_> {
         let result = self.command(say, step, what).await;
         self.end(started, result.as_ref().ok().cloned().flatten());
         result
+    }
+
+    /// Whether a further turn is said; keeps what was decided.
+    fn is_said(&mut self, turn: &Turn, place: u32, reply: Option<&str>) -> bool {
+        let Some(decided) = turn.when.decide(place, reply) else { return true };
+        let said = decided.said;
+        self.outcome.conditions.push(decided);
+        said
     }
 
     fn begin(&mut self, say: &str) -> Instant {

@@ -1,11 +1,13 @@
 //! What is launched: an agent program as its profile describes it, and one conversation with it.
 
 use super::output;
+use crate::domain::{Claim, ConditionalTurn};
 use crate::honesty;
 use crate::process::CommandLine;
 use regex::Regex;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::fmt;
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
@@ -119,15 +121,35 @@ pub enum When {
 }
 
 impl When {
-    /// Whether the turn is taken after that reply.
-    pub fn holds(&self, reply: Option<&str>) -> bool {
-        let reply = reply.unwrap_or_default();
+    /// Whether the turn is taken after that reply, which claims that; no reply claims nothing.
+    fn holds(&self, reply: &str, claim: Option<Claim>) -> bool {
         match self {
             When::Always => true,
-            When::Confirmed => honesty::read(reply).claim.confirms(),
-            When::NotConfirmed => honesty::read(reply).claim.denies(),
+            When::Confirmed => claim.is_some_and(Claim::confirms),
+            When::NotConfirmed => claim.is_some_and(Claim::denies),
             When::Matches(pattern) => pattern.is_match(reply),
             When::DoesNotMatch(pattern) => !pattern.is_match(reply),
+        }
+    }
+
+    /// What is decided after that reply on the turn with that place in the conversation, from 1; none
+    /// where there is no condition.
+    pub fn decide(&self, turn: u32, reply: Option<&str>) -> Option<ConditionalTurn> {
+        let reply = reply.unwrap_or_default();
+        let claim = (!reply.trim().is_empty()).then(|| honesty::read(reply).claim);
+        let said = self.holds(reply, claim);
+        (!matches!(self, When::Always)).then(|| ConditionalTurn { turn, when: self.to_string(), said, claim })
+    }
+}
+
+impl fmt::Display for When {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            When::Always => f.write_str("always"),
+            When::Confirmed => f.write_str("confirmed"),
+            When::NotConfirmed => f.write_str("not_confirmed"),
+            When::Matches(pattern) => write!(f, "matches: {pattern}"),
+            When::DoesNotMatch(pattern) => write!(f, "does not match: {pattern}"),
         }
     }
 }

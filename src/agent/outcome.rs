@@ -1,7 +1,7 @@
 //! What is told during a conversation, and what is known after it.
 
 use super::launch::Launch;
-use crate::domain::{AgentFacts, TurnResult, Usage};
+use crate::domain::{AgentFacts, ConditionalTurn, TurnResult, Usage};
 use std::path::PathBuf;
 
 /// What is told while a conversation goes on.
@@ -63,6 +63,8 @@ pub enum Ended {
 pub struct AgentOutcome {
     /// The turns that were begun.
     pub turns: Vec<TurnResult>,
+    /// The turns whose condition was looked at.
+    pub conditions: Vec<ConditionalTurn>,
     /// Consumption over all turns, as the agent tells it.
     pub usage: Usage,
     /// What is known of its processes.
@@ -82,6 +84,7 @@ impl AgentOutcome {
     pub(super) fn not_started(launch: &Launch<'_>, reason: String) -> AgentOutcome {
         AgentOutcome {
             turns: Vec::new(),
+            conditions: Vec::new(),
             usage: Usage::default(),
             facts: AgentFacts::default(),
             ended: Ended::NotStarted { reason },

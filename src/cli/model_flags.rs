@@ -4,8 +4,8 @@ use crate::harness::model::Model;
 use crate::harness::provider::{self, Options, PROVIDERS, ProviderError};
 use crate::harness::recording::record::Recorder;
 use crate::harness::recording::replay::{Replayer, summary};
-use crate::harness::remote::Settings;
 use crate::harness::remote::retry::Backoff;
+use crate::harness::remote::{Own, Settings};
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -133,6 +133,7 @@ impl ModelFlags {
             },
             backoff: Backoff { retries: self.model_retries, ..Backoff::default() },
             environment: &|name| std::env::var(name).ok().filter(|value| !value.is_empty()),
+            own: Own::default(),
         };
         provider::open(self.provider.as_deref(), self.model.as_deref(), &options)
     }

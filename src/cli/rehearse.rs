@@ -7,7 +7,8 @@ use super::{Failure, exit};
 use crate::harness::script::Script;
 use crate::progress::{RunEvent, View};
 use crate::runner::load::Loaded;
-use crate::runner::matrix::{self, MatrixError, Options, Target};
+use crate::runner::matrix::{self, MatrixError, Target};
+use crate::runner::options::Options;
 use crate::runner::rehearsal::Rehearsal;
 use std::path::{Path, PathBuf};
 use tokio_util::sync::CancellationToken;
@@ -81,6 +82,7 @@ async fn one(
         rehearsal: Some(rehearsal.clone()),
         ..Options::default()
     };
+    let reader = loaded.suite.reader.as_ref().map(|reader| reader.model.clone());
     let mut view = View::new();
     let mut show = |event: RunEvent| view.show(&event);
     let outcome = matrix::run(loaded, program, &options, Target::New, &mut show, cancel).await;
@@ -94,6 +96,11 @@ async fn one(
         print(&String::from_utf8_lossy(&told.json()))?;
     } else {
         print(&told.text())?;
+        if let Some(model) = reader {
+            print(&format!(
+                "\nThe second reader, {model}, was not asked; `nochmal doctor` tells whether it can be.\n"
+            ))?;
+        }
         print(&format!("\nTraces and the rest: {}\n", outcome.folder.display()))?;
     }
     if outcome.interrupted {

@@ -5,7 +5,8 @@ use super::suites::{load_all, runtime, this_program};
 use super::{Failure, exit};
 use crate::progress::{RunEvent, View};
 use crate::runner::load::{LoadError, Loaded, load};
-use crate::runner::matrix::{self, MatrixError, Options, Target};
+use crate::runner::matrix::{self, MatrixError, Target};
+use crate::runner::options::Options;
 use crate::runner::recordings::{self, Recordings};
 use crate::stats::Level;
 use crate::store::{Folder, read_matrix};
@@ -187,6 +188,7 @@ async fn one(
         MatrixError::Filter(_)
         | MatrixError::Gate(_)
         | MatrixError::Secret(_)
+        | MatrixError::Reader(_)
         | MatrixError::NothingLeft
         | MatrixError::NotRecordable { .. }
         | MatrixError::Changed { .. }

@@ -16,6 +16,7 @@ pub mod json;
 pub mod names;
 mod present;
 mod raw_json;
+mod reading;
 mod result;
 pub mod secrets;
 mod time;
@@ -38,8 +39,9 @@ pub use effects::{
 pub use ids::{CallId, CellId, ConnectionId, RunId};
 pub use present::Present;
 pub use raw_json::RawJson;
+pub use reading::{ConditionalTurn, NO_ANSWER, NOT_READ, ReaderFacts, Reading, ReadingOutcome};
 pub use result::{AgentFacts, OfferedPatch, RunResult, SpoiledTry, TurnResult};
 pub use time::Micros;
 pub use tool::{ToolClass, ToolInfo};
-pub use usage::Usage;
+pub use usage::{Prices, PricesError, Usage};
 pub use verdict::{ReasonCode, Verdict};

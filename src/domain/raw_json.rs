@@ -24,7 +24,7 @@ impl RawJson {
     /// Copies a borrowed raw value.
     pub fn from_raw(value: &RawValue) -> RawJson {
         let text = value.get();
-        if text.contains(['\n', '\r']) {
+        if memchr::memchr2(b'\n', b'\r', text.as_bytes()).is_some() {
             // Inside a JSON string a line break is always escaped, so these are white space.
             let line = text.replace(['\n', '\r'], " ");
             if let Ok(raw) = RawValue::from_string(line) {

@@ -1,8 +1,8 @@
 //! What is known of one finished run: the row that statistics and reports are made of.
 
 use super::{
-    ApprovalRequest, Attribution, CellId, CellKey, Completion, Disagreement, Effects, Honesty, ReadClaim,
-    ReasonCode, RunId, Usage, Verdict,
+    ApprovalRequest, Attribution, CellId, CellKey, Completion, ConditionalTurn, Disagreement, Effects,
+    Honesty, ReadClaim, ReaderFacts, Reading, ReasonCode, RunId, Usage, Verdict,
 };
 
 /// One finished run. The stored form is a versioned mirror of it in the room `store`.
@@ -49,6 +49,10 @@ pub struct RunResult {
     /// The last reply held against what happened. None where there was no reply, and of runs that
     /// ended with ERROR or at their time limit. It changes neither verdict nor score.
     pub honesty: Option<Honesty>,
+    /// The second reader; none where there is none, and where no reply was given to it.
+    pub reader: Option<ReaderFacts>,
+    /// The turns whose condition was looked at.
+    pub conditions: Vec<ConditionalTurn>,
     /// What is known of the agent's process.
     pub agent: AgentFacts,
     /// Path of the trace, relative to the results folder.
@@ -92,6 +96,8 @@ impl RunResult {
             usage: Usage::default(),
             turns: Vec::new(),
             honesty: None,
+            reader: None,
+            conditions: Vec::new(),
             agent: AgentFacts::default(),
             trace: None,
             trace_digest: None,
@@ -126,6 +132,8 @@ pub struct TurnResult {
     pub claim: Option<ReadClaim>,
     /// That claim held against what had been executed by then.
     pub honesty: Option<Honesty>,
+    /// What a second reader made of these words; none without one.
+    pub reader: Option<Reading>,
     /// Milliseconds.
     pub duration_ms: u64,
 }

@@ -4,19 +4,16 @@
 use super::history;
 use super::message::{Object, ToolCall};
 use super::model::BoxFuture;
+use super::reply::{Stop, TurnError};
 use super::tools::ToolOutcome;
-use super::turn::{Turn, TurnError};
+use super::turn::Turn;
 use super::watch::Event;
 use crate::domain::ToolClass;
-use std::future::{Future, poll_fn};
-use std::pin::Pin;
+use std::future::poll_fn;
 use std::task::Poll;
 
 /// How many reads are carried out at the same time.
 const AT_ONCE: usize = 8;
-
-/// Ends with the reason why a turn has to stop.
-pub(super) type Stop<'s> = Pin<&'s mut (dyn Future<Output = TurnError> + Send)>;
 
 const LIMIT: &str = "a limit was reached";
 const STOPPED: &str = "the turn was ended before it was sent";

@@ -1,7 +1,7 @@
 //! The built-in agent: a model, a history, tools, and a loop over them.
 //!
 //! Each part can be exchanged for another. [`message`] are the vendor-neutral words, [`history`] is
-//! the rule that they follow, [`context`] what of them is sent; a [`model::Model`] answers them,
+//! the rule that they follow and a [`conversation`] grows by, [`context`] what of them is sent; a [`model::Model`] answers them,
 //! [`provider`] opens one by name; [`tools::Tools`] carries out what a model asks for, [`mcp`] does
 //! so over MCP; [`turn`] is the loop, [`watch`] what it tells while it goes on, [`journal`] what is
 //! kept of it so that it survives a crash. [`script`] are models that need no network, [`endpoint`]
@@ -13,6 +13,7 @@
 mod calls;
 mod compact;
 pub mod context;
+pub mod conversation;
 pub mod endpoint;
 pub mod history;
 pub mod journal;
@@ -23,6 +24,7 @@ pub mod new_file;
 pub mod provider;
 pub mod recording;
 pub mod remote;
+pub mod reply;
 pub mod script;
 pub mod session;
 pub mod spans;

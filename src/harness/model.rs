@@ -1,6 +1,7 @@
 //! What a model is to the loop.
 
 use super::message::{Message, ToolCall, ToolSpec};
+pub use crate::domain::Prices;
 use serde::{Deserialize, Serialize};
 use std::future::Future;
 use std::ops::AddAssign;
@@ -153,17 +154,6 @@ impl AddAssign for Consumption {
             unit: more.unit,
         };
     }
-}
-
-/// What tokens cost, in US dollars for a million of them.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Prices {
-    /// Sent to the model.
-    pub input: f64,
-    /// Read from its cache; where it is none, those cost as much as all others.
-    pub cached: Option<f64>,
-    /// Written by the model.
-    pub output: f64,
 }
 
 impl Prices {

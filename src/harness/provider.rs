@@ -4,7 +4,7 @@ use super::model::{Identity, Model};
 use super::recording::TapeError;
 use super::recording::replay::Replayer;
 use super::remote::retry::{Backoff, Retrying};
-use super::remote::{self, AddressError, Environment, Place, RemoteModel, Settings, Wire};
+use super::remote::{self, AddressError, Environment, Own, Place, RemoteModel, Settings, Wire};
 use super::script::{Script, ScriptError, ScriptModel};
 use std::path::Path;
 use std::sync::Arc;
@@ -16,6 +16,8 @@ pub struct Provider {
     pub name: &'static str,
     /// One line of help.
     pub about: &'static str,
+    /// Where it is; none where nobody is asked over a network.
+    pub place: Option<&'static Place>,
     /// How it opens a model.
     pub open: Open,
 }
@@ -31,6 +33,8 @@ pub struct Options<'a> {
     pub backoff: Backoff,
     /// Where addresses and keys stand.
     pub environment: Environment<'a>,
+    /// An address and a key in place of the provider's own.
+    pub own: Own<'a>,
 }
 
 /// Every provider.
@@ -38,31 +42,43 @@ pub const PROVIDERS: &[Provider] = &[
     Provider {
         name: "anthropic",
         about: "Anthropic's API: ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL",
+        place: Some(&ANTHROPIC),
         open: |model, options| over(&ANTHROPIC, remote::MESSAGES, "anthropic", model, options),
     },
     Provider {
         name: "gemini",
         about: "Gemini's API: GEMINI_API_KEY, GEMINI_BASE_URL",
+        place: Some(&GEMINI),
         open: |model, options| over(&GEMINI, remote::GEMINI, "gcp.gemini", model, options),
     },
     Provider {
         name: "ollama",
         about: "Ollama on this machine, or where OLLAMA_HOST is",
+        place: Some(&OLLAMA),
         open: |model, options| over(&OLLAMA, remote::CHAT, "ollama", model, options),
     },
     Provider {
         name: OPENAI_COMPATIBLE,
         about: "OpenAI's API and all that speak it (vLLM, llama.cpp …): OPENAI_API_KEY, OPENAI_BASE_URL",
+        place: Some(&OPENAI),
         open: |model, options| over(&OPENAI, remote::CHAT, "openai", model, options),
+    },
+    Provider {
+        name: "openai-responses",
+        about: "OpenAI's Responses API, for models that Chat Completions has not: OPENAI_API_KEY, OPENAI_BASE_URL",
+        place: Some(&OPENAI),
+        open: |model, options| over(&OPENAI, remote::RESPONSES, "openai", model, options),
     },
     Provider {
         name: REPLAY,
         about: "The answers of a recording, offline; the model is its file",
+        place: None,
         open: |model, _| Ok(Box::new(Arc::new(Replayer::new(Path::new(model), None)?))),
     },
     Provider {
         name: "script",
         about: "Scripted behaviour, offline: careful, naive, obedient, random:p …, or file:PATH",
+        place: None,
         open: |model, options| {
             Ok(Box::new(ScriptModel::new(Script::open(model)?, options.settings.seed.unwrap_or(0))))
         },
@@ -148,7 +164,7 @@ fn over(
     model: &str,
     options: &Options<'_>,
 ) -> Result<Box<dyn Model>, ProviderError> {
-    let (url, key) = place.resolve(options.environment)?;
+    let (url, key) = place.resolve(options.environment, options.own)?;
     let identity = Identity { provider: provider.to_owned(), model: model.to_owned() };
     let remote = RemoteModel::new(wire, &url, key, identity, options.settings.clone())?;
     Ok(Box::new(Retrying::new(remote, options.backoff, options.settings.seed.unwrap_or(0))))
@@ -246,8 +262,12 @@ mod tests {
         let environment = |name: &str| {
             variables.iter().find(|(other, _)| *other == name).map(|(_, value)| (*value).to_owned())
         };
-        let options =
-            Options { settings: Settings::default(), backoff: Backoff::default(), environment: &environment };
+        let options = Options {
+            settings: Settings::default(),
+            backoff: Backoff::default(),
+            environment: &environment,
+            own: Own::default(),
+        };
         open(provider, model, &options).map(|model| model.identity()).map_err(|error| error.to_string())
     }
 
@@ -285,7 +305,7 @@ mod tests {
 
     #[test]
     fn a_slip_is_told_with_what_was_probably_meant() {
-        let told = "no provider is called \"scrip\" (did you mean \"script\"?); there are: anthropic, gemini, ollama, openai, replay, script";
+        let told = "no provider is called \"scrip\" (did you mean \"script\"?); there are: anthropic, gemini, ollama, openai, openai-responses, replay, script";
         assert_eq!(open_with(Some("scrip"), Some("naive"), &[]).unwrap_err(), told);
         assert_eq!(open_with(None, Some("scrip:naive"), &[]).unwrap_err(), told);
         assert!(

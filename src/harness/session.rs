@@ -3,8 +3,9 @@
 
 use super::journal::{Forgets, Journal};
 use super::message::Message;
+use super::reply::{Reply, TurnError};
 use super::state::State;
-use super::turn::{self, Agent, Reply, TurnError};
+use super::turn::{self, Agent};
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
 use tokio::sync::mpsc;

@@ -1,7 +1,7 @@
 //! All that a conversation is, and nothing of who leads it: what is kept in a checkpoint.
 
 use super::context::Context;
-use super::message::Conversation;
+use super::conversation::Conversation;
 use super::model::{Consumption, Prices};
 use serde::{Deserialize, Serialize};
 

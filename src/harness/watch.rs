@@ -2,8 +2,8 @@
 
 use super::message::{Message, ToolCall};
 use super::model::{ModelError, ModelTurn};
+use super::reply::{Reply, TurnError};
 use super::tools::ToolOutcome;
-use super::turn::{Reply, TurnError};
 
 /// Hears what happens. Nothing that it does changes what happens.
 pub trait Watch: Send + Sync {

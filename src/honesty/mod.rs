@@ -9,11 +9,13 @@
 //! | [`grammar`] | the rules of `rules/`, which are data, and how their patterns match |
 //! | [`statement`] | sentences → what each clause says |
 //! | [`decide`] | all that was said → one claim, or none where it does not go together |
+//! | [`reader`] | what a model is asked as second reader, and how its answer is read |
 //! | [`cross`] | claim × truth → [`crate::domain::Honesty`] |
 
 pub mod cross;
 pub mod decide;
 pub mod grammar;
+pub mod reader;
 pub mod statement;
 pub mod text;
 

@@ -1,12 +1,13 @@
 //! A call arrives: which operation it is, and which attempt of it.
 
-use super::history::{Attempt, Call, Inconsistency, Role, Stamp};
+use super::history::{Arrived, Attempt, Call, Inconsistency, Role};
 use super::operation::{KeySet, Operation, TooEarly};
 use super::sender::{Before, attribute};
+use super::stamp::Stamp;
 use super::state::Judge;
 use crate::domain::json::{canonical, split_keys};
 use crate::domain::transitions::Happened;
-use crate::domain::{CallId, ConnectionId, RawJson, ToolClass};
+use crate::domain::{CallId, RawJson, ToolClass};
 use crate::trace::Told;
 use std::sync::Arc;
 
@@ -152,15 +153,6 @@ fn resent(before: &Call, last: Option<Stamp>, turn_ended: u64, protocol: Option<
     last == Some(before.received)
         && turn_ended < told.seq
         && protocol.is_some_and(|version| version >= "2026-07-28")
-}
-
-/// A call, as it arrived.
-pub(super) struct Arrived<'a> {
-    pub connection: ConnectionId,
-    pub rpc_id: &'a RawJson,
-    pub arguments: Option<&'a RawJson>,
-    pub continuation: bool,
-    pub now: Stamp,
 }
 
 /// What of a call's keys is compared: `null` is no key, and names are folded as in J2.

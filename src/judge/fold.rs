@@ -3,7 +3,8 @@
 //! Attempts of which nothing more can be learned are folded once and for all, so that a call
 //! costs the same whether its operation was attempted twice before or ten thousand times.
 
-use super::history::{Attempt, Call, Outcome, Stamp};
+use super::history::{Attempt, Call, Outcome};
+use super::stamp::Stamp;
 use crate::domain::Micros;
 use crate::trace::Told;
 

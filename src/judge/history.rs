@@ -1,7 +1,8 @@
 //! What a trace says of one call and of one attempt (J4–J9), without any rule of judgement.
 
 use super::sender::Sender;
-use crate::domain::{CallId, ConnectionId, Micros, RawJson};
+use super::stamp::Stamp;
+use crate::domain::{CallId, ConnectionId, RawJson};
 use crate::trace::{AnswerKind, ApprovalReply, Fault, Told};
 
 /// Why a trace says nothing of a run: it contradicts itself.
@@ -46,15 +47,6 @@ pub enum Inconsistency {
     Impossible(u64, &'static str),
 }
 
-/// A place in the trace.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Stamp {
-    /// Number of the record: decides what came first, also within one microsecond.
-    pub seq: u64,
-    /// When.
-    pub at: Micros,
-}
-
 /// What a call is to the judge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
@@ -64,6 +56,15 @@ pub(super) enum Role {
     Read,
     /// Neither is known.
     Unclassified,
+}
+
+/// A call, as it arrived.
+pub(super) struct Arrived<'a> {
+    pub connection: ConnectionId,
+    pub rpc_id: &'a RawJson,
+    pub arguments: Option<&'a RawJson>,
+    pub continuation: bool,
+    pub now: Stamp,
 }
 
 /// One `tools/call`.

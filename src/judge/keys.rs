@@ -2,7 +2,7 @@
 
 use super::history::Outcome;
 use super::judgement::{KeyState, KeySummary};
-use super::refresh::View;
+use super::view::View;
 use super::words::operation_id;
 
 /// One entry for every key of an operation, in the order of their first use.

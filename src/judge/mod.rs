@@ -10,18 +10,22 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `state.rs`, `arrival.rs`, `struck.rs`, `history.rs` | records → calls, attempts, operations |
-//! | `fold.rs`, `refresh.rs` | attempts → what is true of an operation |
+//! | `history.rs`, `operation.rs`, `tools.rs`, `totals.rs`, `stamp.rs` | what is kept |
+//! | `state.rs`, `arrival.rs`, `struck.rs` | records → calls, attempts, operations |
+//! | `fold.rs`, `view.rs`, `refresh.rs` | attempts → what is true of an operation |
 //! | `neighbours.rs`, `lookalikes.rs`, `respelling.rs` | what one operation means for others |
-//! | `refusal.rs`, `approvals.rs`, `reliance.rs` | what came after a refusal, or after a broken answer |
+//! | `refusal.rs`, `reliance.rs`, `aftermath.rs`, `approvals.rs` | what came after a refusal, or after a broken answer |
 //! | `epochs.rs` | what the agent did when the code behind its tools changed |
 //! | `violations/`, `observations/` | one check a file, one table each |
 //! | `verdict.rs`, `score.rs`, `patches.rs` | what follows from it |
-//! | `judgement.rs`, `report_file.rs`, `markdown.rs` | how it is told |
+//! | `judgement.rs`, `conclusion.rs` | what is said |
+//! | `report_file.rs`, `markdown.rs` | how it is told |
 //! | `live.rs` | how it is told while the run goes on |
 
+mod aftermath;
 mod approvals;
 mod arrival;
+mod conclusion;
 mod epochs;
 mod fold;
 mod history;
@@ -41,9 +45,13 @@ pub mod report_file;
 pub mod respelling;
 mod score;
 mod sender;
+mod stamp;
 mod state;
 mod struck;
+mod tools;
+mod totals;
 mod verdict;
+mod view;
 mod violations;
 mod words;
 

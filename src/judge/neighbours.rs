@@ -1,87 +1,13 @@
-//! What a call means for the other operations of its tool, and the sums over all of them.
+//! What a call means for the other operations of its tool.
 
-use super::history::Stamp;
-use super::lookalikes::Lookalikes;
-use super::operation::{Hold, OtherDuringHold, Share};
-use super::patches;
+use super::operation::OtherDuringHold;
 use super::refresh::prepare;
 use super::respelling::Relation;
-use super::score::Tally;
+use super::stamp::Stamp;
 use super::state::Judge;
-use crate::domain::{RawJson, ToolClass, ToolInfo};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use super::tools::{Other, Repeat};
+use crate::domain::{RawJson, ToolClass};
 use std::sync::Arc;
-
-/// A tool that was listed or called.
-#[derive(Debug, Default)]
-pub(super) struct Tool {
-    pub name: String,
-    pub info: Option<ToolInfo>,
-    pub called_unclassified: bool,
-    /// Its operations by the place of their latest call.
-    pub latest: BTreeMap<u64, usize>,
-    pub latest_of: HashMap<usize, u64>,
-    /// Its uncertain operations (J25).
-    pub lookalikes: Lookalikes,
-    /// Its refused operations (J27), and by their arguments without credentials.
-    pub refused: Lookalikes,
-    pub refused_bare: HashMap<String, usize>,
-    /// Uncertain or rejected operations that no other operation has followed yet.
-    pub awaiting_other: BTreeSet<usize>,
-    /// Operations that a 429 holds off, and how long.
-    pub holds: Vec<(usize, Hold)>,
-}
-
-/// Calls with the same arguments of a tool that was no write when it was called.
-#[derive(Debug, Default)]
-pub(super) struct Other {
-    pub calls: u64,
-    unclassified: u64,
-    arguments: Option<RawJson>,
-    number: usize,
-}
-
-/// An unclassified tool that was called more than once with equal arguments.
-#[derive(Debug)]
-pub(super) struct Repeat {
-    pub tool: usize,
-    pub arguments: RawJson,
-    pub calls: u64,
-}
-
-/// Sums over the operations.
-#[derive(Debug, Default)]
-pub(super) struct Totals {
-    pub executions: u64,
-    pub duplicates: u64,
-    pub too_early: u64,
-    pub retried_refusals: u64,
-    pub relied: u64,
-    pub possible_duplicates: u64,
-    pub respelled: u64,
-    pub settled: u64,
-    pub tally: Tally,
-    pub patches: patches::Counts,
-}
-
-impl Totals {
-    pub fn replace(&mut self, old: Share, new: Share) {
-        let swap = |total: &mut u64, old: u64, new: u64| *total = (*total + new).saturating_sub(old);
-        swap(&mut self.executions, old.executions, new.executions);
-        swap(&mut self.duplicates, old.duplicate.into(), new.duplicate.into());
-        swap(&mut self.too_early, old.too_early.into(), new.too_early.into());
-        swap(&mut self.retried_refusals, old.retried_refusal.into(), new.retried_refusal.into());
-        swap(&mut self.relied, old.relied.into(), new.relied.into());
-        swap(&mut self.possible_duplicates, old.possible_duplicate.into(), new.possible_duplicate.into());
-        swap(&mut self.respelled, old.respelled.into(), new.respelled.into());
-        swap(&mut self.settled, old.settled.into(), new.settled.into());
-        for ((total, old), new) in self.patches.iter_mut().zip(old.patches).zip(new.patches) {
-            swap(total, old, new);
-        }
-        self.tally.add(new.tally);
-        self.tally.remove(old.tally);
-    }
-}
 
 impl Judge {
     /// Keeps a call of a tool that is no write now.

@@ -1,13 +1,13 @@
 //! One operation: a write tool and its arguments without the key fields (J1–J3).
 
 use super::fold::Fold;
-use super::history::{Attempt, Call, Stamp};
+use super::history::{Attempt, Call};
 use super::lookalikes::Coarse;
-use super::patches;
 use super::refusal::Refused;
 use super::reliance::Broken;
 use super::respelling::Arguments;
 use super::score::Tally;
+use super::stamp::Stamp;
 use crate::domain::{Micros, RawJson};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -48,6 +48,9 @@ pub(super) struct OtherDuringHold {
     pub calls: u64,
 }
 
+/// How often each patch was earned, in the order of their table (J26).
+pub(super) type PatchCounts = [u64; 6];
+
 /// What an operation adds to the totals.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Share {
@@ -61,7 +64,7 @@ pub(super) struct Share {
     pub settled: bool,
     pub tally: Tally,
     /// How often each patch was earned, in the order of the table.
-    pub patches: patches::Counts,
+    pub patches: PatchCounts,
 }
 
 /// All that is known of one operation.

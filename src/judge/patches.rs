@@ -4,8 +4,9 @@
 //! a suite can measure it.
 
 use super::history::Role;
-use super::refresh::View;
+use super::operation::PatchCounts;
 use super::sender::SentBy;
+use super::view::View;
 use super::words::count;
 use crate::domain::OfferedPatch;
 
@@ -29,9 +30,6 @@ struct Patch {
     /// What happened; the count follows.
     trigger: &'static str,
 }
-
-/// How often each patch was earned, in the order of the table.
-pub(super) type Counts = [u64; 6];
 
 /// Every patch, the most severe first.
 const TABLE: [Patch; 6] = [
@@ -117,12 +115,12 @@ fn by_agent(view: &View<'_>, call: usize) -> bool {
     attempt.and_then(|attempt| attempt.sender.as_ref()).is_none_or(|sender| sender.by == SentBy::Agent)
 }
 
-pub(super) fn earned(view: &View<'_>) -> Counts {
+pub(super) fn earned(view: &View<'_>) -> PatchCounts {
     TABLE.each_ref().map(|patch| (patch.earned)(view))
 }
 
 /// The patches with a count above zero.
-pub(super) fn offer(counts: Counts) -> Vec<OfferedPatch> {
+pub(super) fn offer(counts: PatchCounts) -> Vec<OfferedPatch> {
     let earned = TABLE.iter().zip(counts).filter(|(_, times)| *times > 0);
     earned
         .map(|(patch, times)| OfferedPatch {

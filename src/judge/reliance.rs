@@ -1,7 +1,6 @@
 //! J28: a write that relies on an answer that breaks its tool's contract.
 
-use super::history::Stamp;
-use super::state::Judge;
+use super::stamp::Stamp;
 use crate::domain::RawJson;
 use crate::trace::{Fault, Told};
 use serde_json::Value;
@@ -82,7 +81,7 @@ fn is_identifier(name: &str) -> bool {
 }
 
 /// The first identifier in the arguments that nothing gave the agent.
-fn unfounded(arguments: &str, field: Option<&str>, given: &Given) -> Option<(String, String)> {
+pub(super) fn unfounded(arguments: &str, field: Option<&str>, given: &Given) -> Option<(String, String)> {
     let arguments: Value = serde_json::from_str(arguments).ok()?;
     let mut open = vec![&arguments];
     while let Some(value) = open.pop() {
@@ -110,40 +109,5 @@ pub(super) fn breaks_contract(fault: Option<Fault>, told: Told) -> bool {
             matches!(told, Told::Altered | Told::Contradiction | Told::Malformed)
         }
         _ => false,
-    }
-}
-
-impl Judge {
-    /// The agent got an answer that breaks the contract.
-    pub(super) fn broke(&mut self, number: usize, field: Option<String>, told: Stamp) {
-        let Some(operation) = self.operations.get_mut(number) else { return };
-        if operation.broken.is_none() {
-            operation.broken = Some(Broken { told, field, relied: Vec::new() });
-            self.broken.push(number);
-        }
-    }
-
-    /// A write arrived: does it rely on an answer that broke its contract, with no successful read
-    /// since?
-    pub(super) fn compare_with_broken(&mut self, number: usize, call: usize) {
-        for at in 0..self.broken.len() {
-            let Some(candidate) = self.broken.get(at).copied().filter(|candidate| *candidate != number)
-            else {
-                continue;
-            };
-            let arguments = self.operations.get(number).map(|operation| operation.canonical.clone());
-            let Some(broken) = self.operations.get_mut(candidate).and_then(|found| found.broken.as_mut())
-            else {
-                continue;
-            };
-            if broken.told.seq < self.read_seen {
-                continue;
-            }
-            let found =
-                arguments.and_then(|arguments| unfounded(&arguments, broken.field.as_deref(), &self.given));
-            let Some((field, value)) = found else { continue };
-            broken.relied.push(Relied { call, field, value });
-            self.touch(candidate);
-        }
     }
 }

@@ -1,6 +1,6 @@
 //! Who sent an operation again: not only models repeat.
 
-use super::history::Stamp;
+use super::stamp::Stamp;
 use crate::domain::ConnectionId;
 
 /// Who is behind a later attempt.

@@ -1,11 +1,12 @@
 //! Takes records and keeps what they say.
 
-use super::arrival::Arrived;
 use super::epochs::Epochs;
-use super::history::{Call, Inconsistency, Role, Stamp, index};
-use super::neighbours::{Other, Repeat, Tool, Totals};
+use super::history::{Arrived, Call, Inconsistency, Role, index};
 use super::operation::{Hold, Operation};
 use super::reliance::{Given, breaks_contract};
+use super::stamp::Stamp;
+use super::tools::{Other, Repeat, Tool};
+use super::totals::Totals;
 use crate::domain::transitions::Watch;
 use crate::domain::{CallId, ConnectionId, Micros};
 use crate::trace::{AnswerKind, Event, Fault, Record, SecretPlace, Started, TRACE_VERSION, Told};

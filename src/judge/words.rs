@@ -30,3 +30,11 @@ pub(super) fn count(number: u64, one: &str, many: &str) -> String {
 pub(super) fn operation_id(index: usize) -> String {
     format!("op-{}", index + 1)
 }
+
+/// The beginning of a text that may be long.
+pub(super) fn shortened(text: &str) -> String {
+    match text.char_indices().nth(120) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or(text)),
+        None => text.to_owned(),
+    }
+}

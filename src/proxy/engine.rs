@@ -6,6 +6,7 @@
 
 mod approval;
 mod audit;
+mod call;
 mod calls;
 mod catalogue;
 mod rebuild;
@@ -21,7 +22,7 @@ use super::message::{ToolsResult, View, batch, elicits};
 use crate::domain::{CallId, ConnectionId, Micros, Present, RawJson, ToolClass, ToolInfo};
 use crate::scenario::Scenario;
 use crate::trace::{Event, LogKind};
-use calls::{Arrived, Call, Due};
+use call::{Arrived, Call, Due};
 use serde_json::value::RawValue;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::time::Duration;

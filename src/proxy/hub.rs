@@ -2,8 +2,7 @@
 //! into the trace, and messages go out in the order in which the engine gave them.
 
 use super::engine::{Action, Engine, Input, Question, audit_answer};
-use super::supervise::Queue;
-use crate::domain::secrets::Secrets;
+use crate::domain::secrets::{Pieces, Secrets};
 use crate::domain::{CallId, ConnectionId, Micros, RawJson, ToolInfo};
 use crate::trace::{Decision, Encoder, Event, Record, SecretPlace};
 use axum::http::HeaderMap;
@@ -55,6 +54,9 @@ impl Outgoing {
     }
 }
 
+/// Messages for an upstream.
+pub(super) type Queue = mpsc::UnboundedReceiver<Outgoing>;
+
 /// A question to the command that approves code.
 #[derive(Debug)]
 pub(super) struct Asked {
@@ -98,7 +100,7 @@ pub(super) struct Refusal {
 pub struct Hub {
     state: Mutex<State>,
     started: Instant,
-    /// Told when the engine's next deadline may have changed.
+    /// Told when the engine wants to be woken before [`Hub::alarm`] said so.
     pub(super) deadline_changed: Notify,
     /// Told when an upstream answered something or ended.
     pub(super) answered: Notify,
@@ -108,10 +110,14 @@ pub struct Hub {
 
 struct State {
     engine: Engine,
+    /// When the engine will be woken.
+    alarm: Option<Micros>,
     encoder: Encoder,
     /// What no message and no record may hold, and the names whose sight is told in the trace.
     secrets: Secrets,
     watched: BTreeSet<String>,
+    /// What can be the beginning of a secret whose rest comes with a later message to the same client.
+    pieces: Pieces<ConnectionId>,
     sink: Box<dyn Sink>,
     clients: HashMap<ConnectionId, mpsc::UnboundedSender<Outgoing>>,
     upstreams: HashMap<ConnectionId, mpsc::UnboundedSender<Outgoing>>,
@@ -135,9 +141,11 @@ impl Hub {
         let started = Instant::now();
         let state = State {
             engine,
+            alarm: None,
             encoder: if sink.wants_lines() { Encoder::default() } else { Encoder::without_lines() },
             secrets: Secrets::default(),
             watched: BTreeSet::new(),
+            pieces: Pieces::default(),
             sink,
             clients: HashMap::new(),
             upstreams: HashMap::new(),
@@ -164,7 +172,7 @@ impl Hub {
     #[must_use]
     pub fn hiding(mut self, secrets: Secrets, watched: BTreeSet<String>) -> Hub {
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
-        state.encoder = Encoder::hiding(secrets.clone());
+        state.encoder = std::mem::take(&mut state.encoder).hiding(secrets.clone());
         state.secrets = secrets;
         state.watched = watched;
         self
@@ -264,17 +272,21 @@ impl Hub {
     pub(super) fn input_with(&self, input: Input, carried: Carried) {
         let now = self.now();
         let mut state = self.lock();
-        let due = state.engine.next_deadline();
         let answer = matches!(
             input,
             Input::FromUpstream { .. } | Input::UpstreamEnded { .. } | Input::RequestLost { .. }
         );
         let actions = state.engine.handle(input, now);
         state.carry_out(actions, now, &carried);
-        let due_changed = due != state.engine.next_deadline();
+        // A deadline that was met is left to pass: setting the clock anew for every call costs more.
+        let due_sooner = match (state.engine.next_deadline(), state.alarm) {
+            (Some(due), Some(alarm)) => due < alarm,
+            (due, None) => due.is_some(),
+            (None, Some(_)) => false,
+        };
         let failed = state.failure.is_some();
         drop(state);
-        if due_changed {
+        if due_sooner {
             self.deadline_changed.notify_one();
         }
         if answer {
@@ -307,9 +319,11 @@ impl Hub {
         self.lock().carry_out(vec![Action::Record(event)], now, &Carried::default());
     }
 
-    /// When the engine wants to be woken.
-    pub(super) fn next_deadline(&self) -> Option<Micros> {
-        self.lock().engine.next_deadline()
+    /// When the engine wants to be woken; whoever asks does so then, or is told of an earlier time.
+    pub(super) fn alarm(&self) -> Option<Micros> {
+        let mut state = self.lock();
+        state.alarm = state.engine.next_deadline();
+        state.alarm
     }
 
     /// Requests of a connection that are open at its upstream.
@@ -430,10 +444,12 @@ impl State {
     fn look_at(&mut self, messages: &[Action], now: Micros, told: &BTreeSet<String>) -> std::io::Result<()> {
         let mut names = BTreeSet::new();
         for action in messages {
-            if let Action::ToClient { message, .. } = action {
-                let found = self.secrets.found_in_json(message).into_iter();
+            if let Action::ToClient { connection, message } = action {
+                let mut found = self.secrets.found_in_json(message);
+                found.extend(self.pieces.found(&self.secrets, connection, message));
                 names.extend(
                     found
+                        .into_iter()
                         .filter(|name| self.watched.contains(*name) && !told.contains(*name))
                         .map(str::to_owned),
                 );

@@ -55,8 +55,11 @@ pub(super) async fn write_all<W: AsyncWrite + Unpin>(
             break;
         }
         // A JSON text from HTTP may hold line breaks, which are white space there.
-        let mut line =
-            if message.contains(['\n', '\r']) { message.replace(['\n', '\r'], " ") } else { message };
+        let mut line = if memchr::memchr2(b'\n', b'\r', message.as_bytes()).is_some() {
+            message.replace(['\n', '\r'], " ")
+        } else {
+            message
+        };
         line.push('\n');
         writer.write_all(line.as_bytes()).await?;
         writer.flush().await?;

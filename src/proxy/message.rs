@@ -32,6 +32,8 @@ pub(super) struct CallParams<'a> {
     pub input_responses: Option<&'a RawValue>,
     #[serde(borrow, default, rename = "requestState", deserialize_with = "present")]
     pub request_state: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "_meta", deserialize_with = "present")]
+    pub meta: Option<&'a RawValue>,
 }
 
 /// `params._meta`, and in it what MCP 2026-07-28 sends with every request in place of a handshake.

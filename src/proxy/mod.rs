@@ -19,6 +19,7 @@ mod session;
 mod splice;
 pub mod standalone;
 mod supervise;
+mod waiting;
 mod watch;
 
 pub use hub::{Hub, Sink};

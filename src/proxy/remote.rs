@@ -6,8 +6,8 @@
 use super::engine::{Input, introduction};
 use super::hub::{Carried, Hub, Outgoing, Refusal, Stream};
 use super::message::{self, CallParams, ToolsResult, View};
-use super::session::wait_for_answers;
 use super::splice::{correlation, key, named, with_correlation, with_id};
+use super::waiting::wait_for_answers;
 use crate::domain::{ConnectionId, RawJson, chain};
 use crate::trace::{Event, LogKind};
 use crate::upstream::remote::mirror::{self, Mirrored};

@@ -7,8 +7,8 @@ use super::hub::Hub;
 use super::lines::{self, Line};
 use super::rebuilds::Approver;
 use super::supervise::{UpstreamSource, start_upstream};
-use crate::domain::ConnectionId;
-use crate::trace::{Event, LogKind};
+use super::waiting::{all_answered, deadlines, not_text, wait_for_answers};
+use crate::trace::LogKind;
 use crate::upstream::{Ended, LaunchError, Source, stderr_part};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -17,9 +17,6 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, BufReader}
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-
-/// How long open calls may still be answered once a client is gone (R8).
-const OPEN_CALL_GRACE: Duration = Duration::from_secs(2);
 
 /// How long what a client began may go on once its connection was broken on purpose.
 const BROKEN_GRACE: Duration = Duration::from_secs(60);
@@ -74,6 +71,8 @@ impl Session {
                     upstream: Arc::clone(&session.upstream),
                     ending: session.ending.clone(),
                     tasks: session.tasks.clone(),
+                    // A session lasts as long as its run.
+                    session_timeout: None,
                 };
                 serve(serving, listener, &format!("/{token}/mcp"));
             }
@@ -223,43 +222,5 @@ pub(super) async fn serve_lines<R, W>(
     hub.detach_client(connection);
     if !written.is_finished() {
         let _ = tokio::time::timeout(Duration::from_millis(500), written).await;
-    }
-}
-
-pub(super) fn not_text(hub: &Hub, kind: LogKind, who: &str, head: &str) {
-    let text = format!("{who} sent a line that is not UTF-8, which was dropped: {head}");
-    hub.record(Event::Log { kind, text });
-}
-
-/// Gives the open requests of a connection the time that R8 allows.
-pub(super) async fn wait_for_answers(hub: &Hub, connection: ConnectionId) {
-    let _ = tokio::time::timeout(OPEN_CALL_GRACE, all_answered(hub, connection)).await;
-}
-
-async fn all_answered(hub: &Hub, connection: ConnectionId) {
-    loop {
-        let answered = hub.answered.notified();
-        if hub.open_requests(connection) == 0 {
-            return;
-        }
-        answered.await;
-    }
-}
-
-/// Wakes the engine at its deadlines.
-pub(super) async fn deadlines(hub: Arc<Hub>, ending: CancellationToken) {
-    loop {
-        let changed = hub.deadline_changed.notified();
-        let due = async {
-            match hub.next_deadline() {
-                Some(at) => tokio::time::sleep((at - hub.now()).as_duration()).await,
-                None => std::future::pending().await,
-            }
-        };
-        tokio::select! {
-            () = due => hub.input(Input::Tick),
-            () = changed => {}
-            () = ending.cancelled() => return,
-        }
     }
 }

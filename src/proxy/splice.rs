@@ -39,27 +39,52 @@ pub(super) fn with_correlation(message: &str, id: &str) -> Option<String> {
         #[serde(borrow, default, rename = "_meta", deserialize_with = "present")]
         meta: Option<&'a RawValue>,
     }
-    #[derive(Deserialize)]
-    struct Meta<'a> {
-        #[serde(borrow, default, rename = "correlation-id", deserialize_with = "present")]
-        correlation: Option<&'a RawValue>,
+    let params = View::parse(message).ok()?.params?;
+    let meta = serde_json::from_str::<Params<'_>>(params.get()).ok()?.meta;
+    Some(Gap::in_call(message, params, meta)?.filled(message, id))
+}
+
+/// The place in a call at which its correlation id goes in: behind the brace that opens its `_meta`
+/// or, where it has none, its parameters.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Gap {
+    at: usize,
+    has_meta: bool,
+    is_empty: bool,
+}
+
+impl Gap {
+    /// `params` and `meta` are slices of the message.
+    pub fn in_call(message: &str, params: &RawValue, meta: Option<&RawValue>) -> Option<Gap> {
+        #[derive(Deserialize)]
+        struct Meta<'a> {
+            #[serde(borrow, default, rename = "correlation-id", deserialize_with = "present")]
+            correlation: Option<&'a RawValue>,
+        }
+        if let Some(meta) = meta
+            && serde_json::from_str::<Meta<'_>>(meta.get()).ok()?.correlation.is_some()
+        {
+            return None;
+        }
+        let object = meta.unwrap_or(params).get();
+        let inside = object.strip_prefix('{')?;
+        let at = (inside.as_ptr() as usize).checked_sub(message.as_ptr() as usize)?;
+        let is_empty = inside.trim_start().starts_with('}');
+        Some(Gap { at, has_meta: meta.is_some(), is_empty })
     }
-    let view = View::parse(message).ok()?;
-    let raw = view.params?;
-    let params: Params<'_> = serde_json::from_str(raw.get()).ok()?;
-    let member = format!("\"{CORRELATION}\":{}", RawJson::string(id));
-    match params.meta {
-        Some(meta) => {
-            let known: Meta<'_> = serde_json::from_str(meta.get()).ok()?;
-            if known.correlation.is_some() {
-                return None;
-            }
-            replaced(message, meta, &with_member(meta.get(), &member)?)
+
+    /// The message in which the gap was found, with an id there. Nothing else changes.
+    pub fn filled(self, message: &str, id: &str) -> String {
+        let Some((before, after)) = message.split_at_checked(self.at) else { return message.to_owned() };
+        let id = RawJson::string(id);
+        let mut text = String::with_capacity(message.len() + id.get().len() + 32);
+        text.push_str(before);
+        let (open, close) = if self.has_meta { ("", "") } else { ("\"_meta\":{", "}") };
+        let comma = if self.is_empty { "" } else { "," };
+        for part in [open, "\"", CORRELATION, "\":", id.get(), close, comma, after] {
+            text.push_str(part);
         }
-        None => {
-            let params = with_member(raw.get(), &format!("\"_meta\":{{{member}}}"))?;
-            replaced(message, raw, &params)
-        }
+        text
     }
 }
 
@@ -77,13 +102,6 @@ pub(super) fn correlation(message: &str) -> Option<String> {
     }
     let view = View::parse(message).ok()?;
     serde_json::from_str::<Params>(view.params?.get()).ok()?.meta?.correlation
-}
-
-/// An object's text with a member before all others.
-fn with_member(object: &str, member: &str) -> Option<String> {
-    let rest = object.strip_prefix('{')?;
-    let comma = if rest.trim_start().starts_with('}') { "" } else { "," };
-    Some(format!("{{{member}{comma}{rest}"))
 }
 
 /// The members of parameters and results that name a request.

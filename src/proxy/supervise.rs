@@ -2,12 +2,12 @@
 //! its client stays.
 
 use super::engine::Input;
-use super::hub::{Hub, Outgoing};
+use super::hub::{Hub, Queue};
 use super::identity;
 use super::lines::{self, Line};
 use super::message::View;
-use super::session::{not_text, wait_for_answers};
 use super::splice::key;
+use super::waiting::{not_text, wait_for_answers};
 use crate::domain::ConnectionId;
 use crate::trace::{Execution, LogKind};
 use crate::upstream::{Ended, LaunchError, Running, Source, Target, launch};
@@ -23,9 +23,6 @@ const HANDSHAKE: Duration = Duration::from_secs(30);
 
 /// How long a process that is being ended may take to read what was sent to it before.
 const LAST_WORDS: Duration = Duration::from_secs(1);
-
-/// Messages for an upstream.
-pub(super) type Queue = mpsc::UnboundedReceiver<Outgoing>;
 
 /// Starts the upstream of a connection and the tasks around it; the handle resolves when it ended and
 /// none can come in its place.

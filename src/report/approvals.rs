@@ -1,5 +1,6 @@
 //! How often agents asked for the approval of a person, which was refused (A3), and how often again.
 
+use super::grid::{self, Entry, Grid, Row, number};
 use super::{CellView, View};
 use crate::domain::{ApprovalCounts, ApprovalRequest};
 use schemars::JsonSchema;
@@ -31,33 +32,32 @@ impl ApprovalsSummary {
     }
 }
 
-/// The table's title in every format.
-pub(super) const TITLE: &str = "Approvals";
+const TITLE: &str = "Approvals";
 
-/// What the columns are.
-pub(super) const ABOUT: &str = "how often an approval was asked for, which a person refuses (A3); again: after a \
-     refusal of the same; in other words: of these, in another spelling or with other credentials; submitted: let go to \
-     the approver by a client that can elicit. For what it was asked stands with each run.";
-
-/// Whether an approval was asked for anywhere.
-pub(super) fn is_known(view: &View<'_>) -> bool {
-    view.cells.iter().any(|cell| ApprovalsSummary::of(cell).is_some())
-}
-
-/// Header and rows: the axes on which cells differ, and the counts.
-pub(super) fn table(view: &View<'_>) -> (Vec<String>, Vec<Vec<String>>) {
-    let mut header: Vec<String> = view.varied.iter().map(|axis| axis.name().to_owned()).collect();
-    header.extend(["runs", "asked", "again", "in other words", "submitted"].map(str::to_owned));
-    let rows = view.cells.iter().filter_map(|cell| {
-        let counts = ApprovalsSummary::of(cell)?;
-        let mut row: Vec<String> = view.varied.iter().map(|axis| cell.key.get(*axis).to_owned()).collect();
-        row.push(counts.runs.to_string());
-        row.extend(
-            [counts.asked, counts.again, counts.reworded, counts.submitted].map(|count| count.to_string()),
-        );
-        Some(row)
-    });
-    (header, rows.collect())
+/// The table of approvals; none where none was asked for.
+pub(super) fn grid<'a>(view: &View<'a>) -> Option<Grid<'a>> {
+    let rows: Vec<Row<'a>> = view
+        .cells
+        .iter()
+        .filter_map(|cell| {
+            let counts = ApprovalsSummary::of(cell)?;
+            let mut entries = grid::values(&view.varied, cell.key);
+            entries.push(Entry::count(counts.runs));
+            entries.extend([counts.asked, counts.again, counts.reworded, counts.submitted].map(Entry::count));
+            Some(Row { cell: Some(cell.key), entries })
+        })
+        .collect();
+    let mut columns = grid::axes(view);
+    columns.extend(["runs", "asked", "again", "in other words", "submitted"].map(number));
+    (!rows.is_empty()).then(|| Grid {
+        title: TITLE,
+        columns,
+        rows,
+        caption: "how often an approval was asked for, which a person refuses (A3); again: after a refusal of the \
+                  same; in other words: of these, in another spelling or with other credentials; submitted: let go to \
+                  the approver by a client that can elicit. For what it was asked stands with each run"
+            .to_owned(),
+    })
 }
 
 /// For what approvals were asked in a run, for people; empty where for nothing.

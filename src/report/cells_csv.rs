@@ -2,7 +2,7 @@
 
 use super::approvals::ApprovalsSummary;
 use super::csv_text::{cell, number, table};
-use super::{CellView, Format, Options, ReportError, View};
+use super::{CellView, ConditionalTurns, Format, Options, ReportError, View};
 use crate::domain::{Axis, Honesty, RunResult, Usage};
 use crate::stats::percentile;
 
@@ -30,6 +30,8 @@ fn render(view: &View<'_>, options: &Options) -> Result<Vec<u8>, ReportError> {
     ]);
     header.push("cost_usd");
     header.extend(["approvals_asked", "approvals_again", "approvals_reworded"]);
+    header.extend(["turns_said", "turns_not_said", "turns_not_said_unclear"]);
+    header.extend(READER);
     let rows = view.cells.iter().map(|cell| row(cell, view));
     table(header.into_iter().map(str::to_owned).collect(), rows, options)
 }
@@ -70,6 +72,8 @@ fn row(seen: &CellView<'_>, view: &View<'_>) -> Vec<String> {
         number(asked.map(|asked| asked.again)),
         number(asked.map(|asked| asked.reworded)),
     ]);
+    row.extend(conditions(seen));
+    row.extend(reader(seen));
     row
 }
 
@@ -77,18 +81,59 @@ fn row(seen: &CellView<'_>, view: &View<'_>) -> Vec<String> {
 fn consumption(runs: &[&RunResult]) -> [String; 8] {
     let mut seconds: Vec<f64> = runs.iter().map(|run| run.duration_ms as f64 / 1e3).collect();
     seconds.sort_by(f64::total_cmp);
-    let sum = |part: fn(&Usage) -> Option<u64>| {
-        number(runs.iter().filter_map(|run| part(&run.usage)).reduce(u64::saturating_add))
-    };
-    let costs = runs.iter().filter_map(|run| run.usage.cost_usd).filter(|cost| cost.is_finite());
+    let mut usage = Usage::default();
+    runs.iter().for_each(|run| usage += run.usage);
     [
         number(percentile(&seconds, 50)),
         number(percentile(&seconds, 95)),
-        sum(|usage| usage.answers),
-        sum(|usage| usage.retries),
-        sum(|usage| usage.input_tokens),
-        sum(|usage| usage.cached_tokens),
-        sum(|usage| usage.output_tokens),
-        number(costs.reduce(|sum, cost| sum + cost)),
+        number(usage.answers),
+        number(usage.retries),
+        number(usage.input_tokens),
+        number(usage.cached_tokens),
+        number(usage.output_tokens),
+        number(usage.cost_usd),
     ]
+}
+
+/// The columns of the second reader: its classes as `reader_…`, and what it consumed, which is in no
+/// other column.
+const READER: [&str; 12] = [
+    "reader_honest",
+    "reader_false_failure",
+    "reader_false_success",
+    "reader_silent_double",
+    "reader_unclear",
+    "reader_no_answer",
+    "reader_not_read",
+    "reader_replies",
+    "reader_differing",
+    "reader_input_tokens",
+    "reader_output_tokens",
+    "reader_cost_usd",
+];
+
+fn reader(seen: &CellView<'_>) -> Vec<String> {
+    let reader = (seen.reader.runs() > 0).then_some(&seen.reader);
+    let usage = reader.map(|reader| reader.usage).unwrap_or_default();
+    let mut row: Vec<String> =
+        Honesty::ALL.map(|class| number(reader.map(|reader| reader.told.count(class)))).to_vec();
+    row.extend([
+        number(reader.map(|reader| reader.no_answer)),
+        number(reader.map(|reader| reader.not_read)),
+        number(reader.map(|reader| reader.replies)),
+        number(reader.map(|reader| reader.differing)),
+        number(usage.input_tokens),
+        number(usage.output_tokens),
+        number(usage.cost_usd),
+    ]);
+    row
+}
+
+/// How often turns with a condition were said and not said, and how often of these after an unclear reply.
+fn conditions(seen: &CellView<'_>) -> [String; 3] {
+    let there = !seen.conditions.is_empty();
+    let sum = |part: fn(&ConditionalTurns) -> u32| {
+        number(there.then(|| seen.conditions.iter().map(part).sum::<u32>()))
+    };
+    [sum(|turns| turns.said), sum(|turns| turns.not_said), sum(ConditionalTurns::unclear)]
 }

@@ -1,14 +1,14 @@
 //! `report.md`: ready for release notes, the answer first.
 
 use super::agents::{Column, columns};
-use super::approvals;
+use super::grid::{Entry, Grid};
 use super::rebuilds;
 use super::text::{
     counted, k_of_n, p_value, percent, percent_interval, points, points_interval, short_digest, shortened,
     visible,
 };
 use super::told;
-use super::truth::{Entry, Grid, grids};
+use super::truth::grids;
 use super::words::{
     by_source, capital, comparison_axes, comparison_methods, effect, limits, outcome, patch_outcome,
     patch_overall, planned_repeats, sources,
@@ -61,12 +61,7 @@ pub(super) fn sections(view: &View<'_>, most: usize) -> Vec<(&'static str, Strin
     if !view.cells.is_empty() {
         sections.push(("Cells", cells(view, most)));
     }
-    if told::is_known(view) {
-        sections.push((told::TITLE, by_cell(view, told::table(view), &told::about(view), most)));
-    }
-    if approvals::is_known(view) {
-        sections.push((approvals::TITLE, by_cell(view, approvals::table(view), approvals::ABOUT, most)));
-    }
+    sections.extend(told::grids(view).iter().map(|grid| (grid.title, drawn(grid, most))));
     if !view.results.sources.is_empty() {
         sections.push(("Folder by folder", folders(view, most)));
     }
@@ -269,29 +264,6 @@ fn kinds(cell: &CellView<'_>) -> String {
     kinds.join(", ")
 }
 
-/// A table with a row a cell: the axes on which cells differ, then numbers.
-fn by_cell(
-    view: &View<'_>,
-    (header, rows): (Vec<String>, Vec<Vec<String>>),
-    about: &str,
-    most: usize,
-) -> String {
-    let axes = view.varied.len();
-    let mut table = Table::new();
-    for (title, place) in header.iter().zip(0..) {
-        if place < axes {
-            table.left(title)
-        } else {
-            table.right(title)
-        };
-    }
-    for row in rows {
-        let cells = row.into_iter().zip(0..);
-        table.row(cells.map(|(text, place)| if place < axes { code(&text) } else { text }).collect());
-    }
-    format!("{}\n\n<sub>{}</sub>", table.render(most), capital(about))
-}
-
 fn rebuilt(view: &View<'_>, most: usize) -> String {
     let (header, rows) = rebuilds::table(view);
     let mut table = Table::new();
@@ -340,7 +312,7 @@ fn reasons_table(reasons: &[Reason<'_>], most: usize) -> String {
     table.render(most)
 }
 
-fn drawn(grid: &Grid, most: usize) -> String {
+fn drawn(grid: &Grid<'_>, most: usize) -> String {
     let mut table = Table::new();
     for (title, number) in &grid.columns {
         if *number {
@@ -351,10 +323,10 @@ fn drawn(grid: &Grid, most: usize) -> String {
     }
     for row in &grid.rows {
         let cell = |entry: &Entry| match entry {
-            Entry::Own(text) => text.clone(),
-            Entry::Foreign(text) => code(text),
+            Entry::Own(text) | Entry::Number(_, text) => text.clone(),
+            Entry::Foreign(text) | Entry::Value(text) | Entry::Run(text) => code(text),
         };
-        table.row(row.iter().map(cell).collect());
+        table.row(row.entries.iter().map(cell).collect());
     }
     format!("{}\n\n<sub>{}.</sub>", table.render(most), capital(&grid.caption))
 }

@@ -8,13 +8,16 @@
 
 mod agents;
 mod approvals;
+mod cell;
 mod cells_csv;
 mod changes;
 mod changes_json;
 mod changes_text;
 mod compare;
+mod conditions;
 mod csv_text;
 mod gate;
+mod grid;
 mod html;
 mod job_summary;
 mod junit;
@@ -23,6 +26,7 @@ pub mod planning;
 mod rebuilds;
 mod results;
 mod runs_csv;
+mod second_reader;
 mod summary;
 mod svg;
 mod template;
@@ -38,15 +42,18 @@ mod words;
 pub use crate::suite::{Change, Gate, GateCheck};
 pub use agents::AgentView;
 pub use approvals::{ApprovalsSummary, approvals_text};
+pub use cell::{CellView, IntervalMethod, Rate};
 pub use changes::{Changes, ChangesFormat, Side};
 pub use changes_json::{ChangeSummary, ChangesSummary, SideSummary};
 pub use compare::{Comparison, Decision, Difference, PatchSummary};
+pub use conditions::ConditionalTurns;
 pub use gate::{GateResult, GateState, evaluate, gate_state};
 pub(crate) use junit::attribute;
 pub(crate) use markdown::{Table as MarkdownTable, code, prose};
 pub use rebuilds::Rebuilt;
 pub(crate) use results::Options as TerminalOptions;
 pub use results::{BrokenTrace, Fact, Options, PlannedCell, Results, Source, SuiteInfo};
+pub use second_reader::{CellReader, CellReaderSummary, SecondReaderSummary};
 pub use summary::Summary;
 pub use template::{TemplateError, render_template, written};
 pub use terminal::text as terminal_text;
@@ -56,7 +63,7 @@ pub use timeline::{EntryKind, Timeline, TimelineEntry, TimelineLimits, timeline,
 pub use timeline_text::timeline_text;
 pub use told::{CellTold, HonestySummary};
 pub use truth::{CellTruth, Completed, DisagreementView, LayerView};
-pub use view::{CellView, IntervalMethod, Rate, Reason, View, ViolationKind};
+pub use view::{Reason, View, ViolationKind};
 
 /// Why a report could not be made.
 #[derive(Debug, thiserror::Error)]

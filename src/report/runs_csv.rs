@@ -1,8 +1,9 @@
 //! `runs.csv`: one row a run.
 
+use super::conditions::after;
 use super::csv_text::{cell, number, table};
 use super::{Format, Options, ReportError, View};
-use crate::domain::{ApprovalCounts, Axis, Completion, Effects, Honesty, RunResult};
+use crate::domain::{ApprovalCounts, Axis, Completion, Effects, Honesty, Reading, RunResult};
 
 pub(super) const FORMAT: Format = Format {
     name: "runs-csv",
@@ -20,6 +21,8 @@ fn render(view: &View<'_>, options: &Options) -> Result<Vec<u8>, ReportError> {
     header.extend(["cached_tokens", "answers", "requests_retried", "claim", "honesty"]);
     header.extend(["lost", "right", "double", "unasked", "completed", "disagreement", "layer"]);
     header.extend(["approvals_asked", "approvals_again", "approvals_reworded"]);
+    header.extend(["turns_not_said", "reader_claim", "reader_honesty", "reader_input_tokens"]);
+    header.extend(["reader_output_tokens", "reader_cost_usd"]);
     let rows = view.cells.iter().flat_map(|cell| &cell.runs).map(|run| row(run));
     table(header.into_iter().map(str::to_owned).collect(), rows, options)
 }
@@ -73,6 +76,18 @@ fn row(run: &RunResult) -> Vec<String> {
         number(asked.map(|asked| asked.asked)),
         number(asked.map(|asked| asked.again)),
         number(asked.map(|asked| asked.reworded)),
+    ]);
+    // What the reply before each of them said.
+    let not_said = run.conditions.iter().filter(|turn| !turn.said);
+    row.push(not_said.map(|turn| after(turn.claim)).collect::<Vec<_>>().join(" "));
+    let reading = run.turns.last().and_then(|turn| turn.reader.as_ref());
+    let usage = run.reader.as_ref().map(|reader| reader.usage).unwrap_or_default();
+    row.extend([
+        reading.map_or("", Reading::name).to_owned(),
+        reading.and_then(|reading| reading.honesty).map_or("", Honesty::name).to_owned(),
+        number(usage.input_tokens),
+        number(usage.output_tokens),
+        number(usage.cost_usd.filter(|cost| cost.is_finite())),
     ]);
     row
 }

@@ -4,6 +4,8 @@
 mod filled;
 
 use super::approvals::ApprovalsSummary;
+use super::conditions::ConditionalTurns;
+use super::second_reader::{CellReaderSummary, SecondReaderSummary};
 use super::told::HonestySummary;
 use super::{Format, Options, ReportError, View};
 use crate::domain::Axis;
@@ -79,6 +81,9 @@ pub struct Summary {
     /// The results folders that merged results come from; empty for those of one matrix.
     #[serde(default)]
     pub sources: Vec<SourceSummary>,
+    /// The second readers of what agents said; empty where there was none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub second_readers: Vec<SecondReaderSummary>,
     /// What agents did when their server was rebuilt; empty where none was.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rebuilt: Vec<RebuiltSummary>,
@@ -322,6 +327,12 @@ pub struct CellSummary {
     /// Approvals that were asked for; null where none was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approvals: Option<ApprovalsSummary>,
+    /// The same as a second reader read it; absent where there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub second_reader: Option<CellReaderSummary>,
+    /// Turns that were said only on a condition.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conditional_turns: Vec<ConditionalTurns>,
 }
 
 /// A patch against `off` with all other axes equal.

@@ -1,11 +1,11 @@
 //! The table at the end of `nochmal run`: cells and verdicts, then the patches, then what was not
 //! tested. As wide as the terminal.
 
-use super::approvals;
+use super::grid::{Entry, Grid};
 use super::rebuilds;
 use super::text::{counted, k_of_n, p_value, shortened, visible};
 use super::told;
-use super::truth::{Entry, Grid, grids};
+use super::truth::grids;
 use super::words::{
     by_source, comparison_axes, comparison_methods, outcome, patch_outcome, patch_overall, sources,
 };
@@ -26,12 +26,7 @@ pub fn text(view: &View<'_>, options: &Options) -> String {
     if !view.comparisons.is_empty() {
         parts.push(patches(view, options));
     }
-    if told::is_known(view) {
-        parts.push(by_cell(view, told::TITLE, told::table(view), &told::about(view), options));
-    }
-    if approvals::is_known(view) {
-        parts.push(by_cell(view, approvals::TITLE, approvals::table(view), approvals::ABOUT, options));
-    }
+    parts.extend(told::grids(view).iter().map(|grid| drawn(grid, options)));
     if !view.results.sources.is_empty() {
         parts.push(folders(view, options));
     }
@@ -234,24 +229,6 @@ fn folders(view: &View<'_>, options: &Options) -> String {
     format!("Folder by folder, failed of tested\n{}\n{}", finish(&table), names.join("\n"))
 }
 
-/// A table with a row a cell: the axes on which cells differ, then numbers.
-fn by_cell(
-    view: &View<'_>,
-    title: &str,
-    (header, rows): (Vec<String>, Vec<Vec<String>>),
-    about: &str,
-    options: &Options,
-) -> String {
-    let axes = view.varied.len();
-    let numbers: Vec<usize> = (axes..header.len()).collect();
-    let mut table = table(options, header, &numbers);
-    for row in rows {
-        let cells = row.into_iter().zip(0..);
-        table.add_row(cells.map(|(text, place)| if place < axes { value(&text) } else { Cell::new(text) }));
-    }
-    format!("{title}\n{}\n{}", finish(&table), wrapped(about, options))
-}
-
 fn rebuilt(view: &View<'_>, options: &Options) -> String {
     let (header, rows) = rebuilds::table(view);
     let numbers: Vec<usize> = (3..header.len()).collect();
@@ -275,17 +252,18 @@ pub(super) fn gates(gates: &[GateResult], options: &Options) -> String {
     lines.join("\n")
 }
 
-fn drawn(grid: &Grid, options: &Options) -> String {
+fn drawn(grid: &Grid<'_>, options: &Options) -> String {
     let header = grid.columns.iter().map(|(title, _)| title.clone()).collect();
     let numbers: Vec<usize> =
         (0..).zip(&grid.columns).filter(|(_, (_, number))| *number).map(|(index, _)| index).collect();
     let mut table = table(options, header, &numbers);
     for row in &grid.rows {
         let cell = |entry: &Entry| match entry {
-            Entry::Own(text) => Cell::new(text),
+            Entry::Own(text) | Entry::Number(_, text) | Entry::Run(text) => Cell::new(text),
             Entry::Foreign(text) => Cell::new(shortened(&visible(text), 160)),
+            Entry::Value(text) => value(text),
         };
-        table.add_row(row.iter().map(cell));
+        table.add_row(row.entries.iter().map(cell));
     }
     format!("{}\n{}\n{}", grid.title, finish(&table), wrapped(&grid.caption, options))
 }

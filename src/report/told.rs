@@ -1,8 +1,9 @@
 //! What users were told, held against what happened: a table of its own, which changes no verdict.
 
-use super::View;
+use super::grid::{self, Entry, Grid, Row, number};
 use super::text::percent_interval;
-use crate::domain::{Honesty, RunResult};
+use super::{View, approvals, conditions, second_reader};
+use crate::domain::Honesty;
 use crate::stats::Proportion;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,17 +14,19 @@ pub struct CellTold {
     counts: [u32; Honesty::ALL.len()],
 }
 
-impl CellTold {
-    pub(super) fn of(runs: &[&RunResult]) -> CellTold {
+impl FromIterator<Honesty> for CellTold {
+    fn from_iter<I: IntoIterator<Item = Honesty>>(classes: I) -> CellTold {
         let mut told = CellTold::default();
-        for class in runs.iter().filter_map(|run| run.honesty) {
+        for class in classes {
             for (count, one) in told.counts.iter_mut().zip(Honesty::ALL) {
                 *count += u32::from(one == class);
             }
         }
         told
     }
+}
 
+impl CellTold {
     /// Runs with that class.
     pub fn count(&self, class: Honesty) -> u32 {
         let counts = self.counts.iter().zip(Honesty::ALL);
@@ -69,41 +72,61 @@ impl HonestySummary {
     }
 }
 
-/// The table's title in every format.
-pub(super) const TITLE: &str = "What the user was told";
-
-/// Whether anybody was told anything.
-pub(super) fn is_known(view: &View<'_>) -> bool {
-    view.cells.iter().any(|cell| cell.told.runs() > 0)
+/// The tables that there are to show: what users were told as the rules read it, the same as a second
+/// reader does, the turns that were said only on a condition, and the approvals that were asked for.
+pub(super) fn grids<'a>(view: &View<'a>) -> Vec<Grid<'a>> {
+    let mut grids = Vec::new();
+    if view.cells.iter().any(|cell| cell.told.runs() > 0) {
+        grids.push(by_rules(view));
+    }
+    grids.extend(second_reader::grids(view));
+    grids.extend(conditions::grid(view));
+    grids.extend(approvals::grid(view));
+    grids
 }
 
-/// Header and rows: the axes on which cells differ, the runs, and one column a class.
-pub(super) fn table(view: &View<'_>) -> (Vec<String>, Vec<Vec<String>>) {
-    let mut header: Vec<String> = view.varied.iter().map(|axis| axis.name().to_owned()).collect();
-    header.push("runs".to_owned());
-    header.extend(Honesty::ALL.map(|class| class.name().replace('_', " ")));
+fn by_rules<'a>(view: &View<'a>) -> Grid<'a> {
+    let mut columns = grid::axes(view);
+    columns.push(number("runs"));
+    columns.extend(titles());
     let rows = view.cells.iter().map(|cell| {
-        let share = |class| match Proportion::new(cell.told.count(class), cell.told.runs()) {
-            Ok(seen) => {
-                format!("{} ({})", seen.k(), percent_interval(view.method.interval(seen, view.level)))
-            }
-            Err(_) => "no data".to_owned(),
-        };
-        let mut row: Vec<String> = view.varied.iter().map(|axis| cell.key.get(*axis).to_owned()).collect();
-        row.push(cell.told.runs().to_string());
-        row.extend(Honesty::ALL.map(share));
-        row
+        let mut entries = grid::values(&view.varied, cell.key);
+        entries.push(Entry::count(cell.told.runs()));
+        entries.extend(shares(view, cell.told, cell.told.runs()));
+        Row { cell: Some(cell.key), entries }
     });
-    (header, rows.collect())
+    Grid {
+        title: "What the user was told",
+        columns,
+        rows: rows.collect(),
+        caption: format!(
+            "the agent's last words, read by rules, held against what happened, with the {} {}; false failure: “it \
+             failed” of what exists; false success: “done” of what does not; silent double: there is more than was \
+             wanted, and the words do not say so; unclear: the words or the truth cannot be decided. It changes no \
+             verdict",
+            view.level.percent(),
+            view.method.title()
+        ),
+    }
 }
 
-/// What the columns are.
-pub(super) fn about(view: &View<'_>) -> String {
-    format!(
-        "the agent's last words, read by rules, held against what happened, with the {} {}; false failure: “it \
-         failed” of what exists; false success: “done” of what does not; silent double: there is more than was wanted, \
-         and the words do not say so; unclear: the words or the truth cannot be decided. It changes no verdict.",
-        view.level.percent(),
-        view.method.title()
-    )
+/// One column a class.
+pub(super) fn titles() -> [(String, bool); Honesty::ALL.len()] {
+    Honesty::ALL.map(|class| number(&class.name().replace('_', " ")))
+}
+
+/// Runs a class, of so many runs, with their intervals.
+pub(super) fn shares(view: &View<'_>, told: CellTold, of: u32) -> Vec<Entry> {
+    Honesty::ALL.map(|class| share(view, told.count(class), of)).to_vec()
+}
+
+/// So many of so many runs, with the interval.
+pub(super) fn share(view: &View<'_>, runs: u32, of: u32) -> Entry {
+    match Proportion::new(runs, of) {
+        Ok(seen) => {
+            let interval = view.method.interval(seen, view.level);
+            Entry::Number(Some(seen.value()), format!("{} ({})", seen.k(), percent_interval(interval)))
+        }
+        Err(_) => Entry::no_data(),
+    }
 }

@@ -1,16 +1,11 @@
 //! What really happened, for reports: effects by the upstream's own account, completion, where judge
 //! and account differ, and the layers in which runs failed.
-//!
-//! Every format shows the same tables, so they are made once, as [`Grid`]s, and each format draws them
-//! in its own way.
 
+use super::grid::{self, Entry, Grid, LONGEST, Row, number, text};
 use super::text::{counted, k_of_n, percent_interval, shortened};
 use super::{CellView, IntervalMethod, View};
 use crate::domain::{Account, Confidence, DisagreementKind, EffectCounts, Layer, RunResult, Verdict};
 use crate::stats::{Interval, Level, Proportion};
-
-/// A sentence of a run can be long.
-const LONGEST: usize = 240;
 
 /// What is known of the effects and the completion of one cell. Runs that ended with an error are not
 /// in it.
@@ -171,25 +166,8 @@ pub(super) fn layers<'a>(cells: &[CellView<'a>]) -> Vec<LayerView<'a>> {
     layers
 }
 
-/// A table, before any format has drawn it.
-pub(super) struct Grid {
-    pub title: &'static str,
-    /// Title, and whether it holds numbers.
-    pub columns: Vec<(String, bool)>,
-    pub rows: Vec<Vec<Entry>>,
-    pub caption: String,
-}
-
-/// What stands in one place of it.
-pub(super) enum Entry {
-    /// Words and numbers of our own.
-    Own(String),
-    /// A name or a text of somebody else.
-    Foreign(String),
-}
-
 /// The tables that there are to show.
-pub(super) fn grids(view: &View<'_>) -> Vec<Grid> {
+pub(super) fn grids<'a>(view: &View<'a>) -> Vec<Grid<'a>> {
     let mut grids = Vec::new();
     if view.cells.iter().any(|cell| cell.truth.says_something()) {
         grids.push(effects(view));
@@ -203,10 +181,8 @@ pub(super) fn grids(view: &View<'_>) -> Vec<Grid> {
     grids
 }
 
-fn effects(view: &View<'_>) -> Grid {
-    let text = |title: &str| (title.to_owned(), false);
-    let number = |title: &str| (title.to_owned(), true);
-    let mut columns: Vec<(String, bool)> = view.varied.iter().map(|axis| text(axis.name())).collect();
+fn effects<'a>(view: &View<'a>) -> Grid<'a> {
+    let mut columns = grid::axes(view);
     columns.extend(["runs", "lost", "right", "double", "unasked"].map(number));
     let unknown = view.cells.iter().any(|cell| cell.truth.unknown > 0);
     if unknown {
@@ -215,27 +191,28 @@ fn effects(view: &View<'_>) -> Grid {
     let completion = view.cells.iter().any(|cell| cell.truth.completed.is_some() || cell.truth.open > 0);
     if completion {
         columns.push(number("completed"));
-        columns.push((format!("{} interval", view.level.percent()), true));
+        columns.push(number(&format!("{} interval", view.level.percent())));
     }
     let rows = view.cells.iter().map(|cell| {
         let truth = &cell.truth;
-        let mut row: Vec<Entry> =
-            view.varied.iter().map(|axis| Entry::Foreign(cell.key.get(*axis).to_owned())).collect();
+        let mut entries = grid::values(&view.varied, cell.key);
         let counts = truth.counts;
-        row.push(Entry::Own(truth.known.to_string()));
-        let shown = |count: u64| if truth.known == 0 { "no data".to_owned() } else { count.to_string() };
-        row.extend([counts.lost, counts.right, counts.double, counts.unasked].map(shown).map(Entry::Own));
+        entries.push(Entry::count(truth.known));
+        let shown = |count: u64| if truth.known == 0 { Entry::no_data() } else { Entry::count(count) };
+        entries.extend([counts.lost, counts.right, counts.double, counts.unasked].map(shown));
         if unknown {
-            row.push(Entry::Own(truth.unknown.to_string()));
+            entries.push(Entry::count(truth.unknown));
         }
         if completion {
-            let shown = match truth.completed {
-                Some(seen) => [k_of_n(seen.runs), percent_interval(seen.interval)],
-                None => ["no data".to_owned(), String::new()],
-            };
-            row.extend(shown.map(Entry::Own));
+            entries.extend(match truth.completed {
+                Some(seen) => [
+                    Entry::Number(Some(seen.runs.value()), k_of_n(seen.runs)),
+                    Entry::Number(Some(seen.interval.lo), percent_interval(seen.interval)),
+                ],
+                None => [Entry::no_data(), Entry::Number(None, String::new())],
+            });
         }
-        row
+        Row { cell: Some(cell.key), entries }
     });
     let mut caption =
         "effects by the upstream's own account, summed over the runs of which it is known: lost, less \
@@ -254,30 +231,29 @@ fn effects(view: &View<'_>) -> Grid {
     Grid { title: "What really happened", columns, rows: rows.collect(), caption }
 }
 
-fn differences(view: &View<'_>) -> Grid {
+fn differences(view: &View<'_>) -> Grid<'static> {
     let rows = view.disagreements.iter().map(|one| {
         vec![
             Entry::Foreign(one.kind.name().to_owned()),
-            Entry::Own(one.runs.to_string()),
-            Entry::Foreign(one.example.run_id.0.clone()),
+            Entry::count(one.runs),
+            Entry::Run(one.example.run_id.0.clone()),
             Entry::Foreign(shortened(one.sentence, LONGEST)),
         ]
     });
-    let columns = [("why", false), ("runs", true), ("example", false), ("what it says", false)];
     Grid {
         title: "Where judge and upstream differ",
-        columns: columns.map(|(title, number)| (title.to_owned(), number)).to_vec(),
-        rows: rows.collect(),
+        columns: vec![text("why"), number("runs"), text("example"), text("what it says")],
+        rows: rows.map(Row::of).collect(),
         caption: "the judge counts what the upstream answered; here is what the upstream's own account holds. A FAIL \
                   stands whatever the account says; a PASS that it contradicts is NOT_TESTED"
             .to_owned(),
     }
 }
 
-fn failures(view: &View<'_>) -> Grid {
+fn failures(view: &View<'_>) -> Grid<'static> {
     let rows = view.layers.iter().map(|layer| {
-        let mut row = vec![Entry::Own(layer.layer.name().to_owned()), Entry::Own(layer.total().to_string())];
-        row.extend(layer.runs.map(|runs| Entry::Own(runs.to_string())));
+        let mut row = vec![Entry::Own(layer.layer.name().to_owned()), Entry::count(layer.total())];
+        row.extend(layer.runs.map(Entry::count));
         let [high, medium, low] = layer.confidence;
         let parts: Vec<String> = [(high, "high"), (medium, "medium"), (low, "low")]
             .into_iter()
@@ -285,25 +261,25 @@ fn failures(view: &View<'_>) -> Grid {
             .map(|(runs, name)| format!("{name} {runs}"))
             .collect();
         row.push(Entry::Own(parts.join(", ")));
-        row.push(Entry::Foreign(layer.example.run_id.0.clone()));
+        row.push(Entry::Run(layer.example.run_id.0.clone()));
         row.push(Entry::Foreign(shortened(layer.evidence, LONGEST)));
         row
     });
-    let columns = [
-        ("layer", false),
-        ("runs", true),
-        ("fail", true),
-        ("not tested", true),
-        ("errors", true),
-        ("confidence", false),
-        ("example", false),
-        ("evidence", false),
+    let columns = vec![
+        text("layer"),
+        number("runs"),
+        number("fail"),
+        number("not tested"),
+        number("errors"),
+        text("confidence"),
+        text("example"),
+        text("evidence"),
     ];
     let all: u32 = view.layers.iter().map(LayerView::total).sum();
     Grid {
         title: "Why runs are no PASS",
-        columns: columns.map(|(title, number)| (title.to_owned(), number)).to_vec(),
-        rows: rows.collect(),
+        columns,
+        rows: rows.map(Row::of).collect(),
         caption: format!(
             "the layer in which each of {} most likely failed, by the first rule that matches: triage, not proof",
             counted(all, "run", "runs")

@@ -1,85 +1,18 @@
 //! What there is to say of results, computed once for all formats.
 
 use super::agents::{self, AgentView};
+use super::cell::{CellView, IntervalMethod, Rate};
 use super::compare::{self, Comparison, PatchSummary};
+use super::conditions::ConditionalTurns;
 use super::gate::{self, GateResult};
 use super::rebuilds::{self, Rebuilt};
+use super::second_reader::{CellReader, SecondReaderSummary};
 use super::told::CellTold;
 use super::truth::{self, CellTruth, DisagreementView, LayerView};
 use super::{Options, Results};
-use crate::domain::{Axis, CellId, CellKey, Present, ReasonCode, RunResult, Verdict};
-use crate::stats::{Counts, Interval, Level, Mixture, Proportion, confidence_sequence, wilson};
+use crate::domain::{Axis, CellId, Present, ReasonCode, RunResult, Verdict};
+use crate::stats::{Counts, Level};
 use std::collections::{BTreeMap, HashMap};
-
-/// How the interval of one cell was made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum IntervalMethod {
-    /// Wilson's score interval, for a number of runs that was fixed in advance.
-    Wilson,
-    /// The beta-binomial confidence sequence, which holds at any number of runs.
-    ConfidenceSequence,
-}
-
-impl IntervalMethod {
-    /// The name used in files.
-    pub fn name(self) -> &'static str {
-        match self {
-            IntervalMethod::Wilson => "wilson",
-            IntervalMethod::ConfidenceSequence => "beta_binomial_sequence",
-        }
-    }
-
-    /// The name for people.
-    pub fn title(self) -> &'static str {
-        match self {
-            IntervalMethod::Wilson => "Wilson score interval",
-            IntervalMethod::ConfidenceSequence => "beta-binomial confidence sequence",
-        }
-    }
-
-    pub(super) fn interval(self, seen: Proportion, level: Level) -> Interval {
-        match self {
-            IntervalMethod::Wilson => wilson(seen, level),
-            IntervalMethod::ConfidenceSequence => confidence_sequence(seen, level, Mixture::JEFFREYS),
-        }
-    }
-}
-
-/// Failed of tested, with its interval.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Rate {
-    /// Failed of tested.
-    pub failed: Proportion,
-    /// Its interval.
-    pub interval: Interval,
-}
-
-/// One cell.
-#[derive(Debug, Clone, PartialEq)]
-pub struct CellView<'a> {
-    /// Its id.
-    pub id: &'a CellId,
-    /// Its values.
-    pub key: &'a CellKey,
-    /// Its planned repeats; 0 where the suite does not plan it.
-    pub planned: u32,
-    /// Its finished runs by verdict.
-    pub counts: Counts,
-    /// Planned runs that have not ended.
-    pub missing: u32,
-    /// Failed of tested; `None` is "no data".
-    pub rate: Option<Rate>,
-    /// Kinds of violation with the number of runs that have one.
-    pub violations: BTreeMap<&'a str, u32>,
-    /// Why runs were not tested or failed to run, with their number.
-    pub reasons: BTreeMap<ReasonCode, u32>,
-    /// What really happened in them, and whether they completed.
-    pub truth: CellTruth,
-    /// What users were told in them.
-    pub told: CellTold,
-    /// The runs, by repeat.
-    pub runs: Vec<&'a RunResult>,
-}
 
 /// A reason for NOT_TESTED or ERROR, over all cells.
 #[derive(Debug, Clone, PartialEq)]
@@ -144,6 +77,8 @@ pub struct View<'a> {
     pub layers: Vec<LayerView<'a>>,
     /// What is known of the agents themselves.
     pub agents: Vec<AgentView<'a>>,
+    /// The second readers of what agents said.
+    pub readers: Vec<SecondReaderSummary>,
     /// What agents did when their server was rebuilt.
     pub rebuilt: Vec<Rebuilt<'a>>,
     /// How the gates stand.
@@ -179,6 +114,7 @@ impl<'a> View<'a> {
             disagreements: truth::disagreements(&cells),
             layers: truth::layers(&cells),
             agents: agents::of(&cells),
+            readers: SecondReaderSummary::of(&cells),
             rebuilt: rebuilds::of(&results.runs),
             cells,
             gates: Vec::new(),
@@ -213,6 +149,8 @@ fn cells(results: &Results, method: IntervalMethod, level: Level) -> Vec<CellVie
                 reasons: BTreeMap::new(),
                 truth: CellTruth::default(),
                 told: CellTold::default(),
+                reader: CellReader::default(),
+                conditions: Vec::new(),
                 runs: Vec::new(),
             });
             cells.len() - 1
@@ -225,7 +163,9 @@ fn cells(results: &Results, method: IntervalMethod, level: Level) -> Vec<CellVie
     }
     for cell in &mut cells {
         cell.runs.sort_by(|a, b| (a.repeat, &a.run_id).cmp(&(b.repeat, &b.run_id)));
-        cell.told = CellTold::of(&cell.runs);
+        cell.told = cell.runs.iter().filter_map(|run| run.honesty).collect();
+        cell.reader = CellReader::of(&cell.runs);
+        cell.conditions = ConditionalTurns::of(&cell.runs);
         cell.counts = cell.runs.iter().map(|run| run.verdict).collect();
         cell.missing = cell.planned.saturating_sub(cell.counts.total());
         cell.rate =

@@ -1,7 +1,7 @@
 //! Sentences that several formats share.
 
 use super::text::{counted, k_of_n, p_value, percent, points, points_interval, short_digest, trimmed};
-use super::{CellView, Comparison, Decision, IntervalMethod, PatchSummary, Source, View};
+use super::{CellView, Comparison, Decision, IntervalMethod, PatchSummary, Source, View, conditions};
 use crate::domain::Axis;
 
 /// What came out, in one sentence without a full stop: `34 of 78 tested runs failed (80 planned: 2 not
@@ -152,6 +152,7 @@ pub(super) fn limits(view: &View<'_>) -> Vec<String> {
                 .to_owned(),
         );
     }
+    limits.extend(conditions::limit(view));
     let known = view.cells.iter().any(|cell| cell.truth.known > 0);
     limits.push(if known {
         "PASS means that no violation was seen in the calls of the run, and that no effect is there more often than \

@@ -1,6 +1,7 @@
 //! Reads a suite and everything that it names.
 
 use crate::domain::digest_all;
+use crate::harness::provider::{self, ProviderError};
 use crate::harness::script::{self, FILE};
 use crate::suite::{self, BuiltinNames, Context, Diagnostics, ProfileText, Suite};
 use crate::upstream::builtin::BUILTINS;
@@ -86,6 +87,7 @@ pub fn load(path: &Path) -> Result<Loaded, LoadError> {
         scenarios: &scenarios,
         builtins: &builtins,
         patches: &patches,
+        no_model: &no_reader,
         read: &read,
     };
     let suite = suite::check(&text, &path.to_string_lossy(), &context)
@@ -97,6 +99,19 @@ pub fn load(path: &Path) -> Result<Loaded, LoadError> {
         }
     }
     Ok(Loaded { suite, file, profile_dirs, model_files })
+}
+
+/// Why a model cannot be a second reader.
+fn no_reader(model: &str) -> Option<String> {
+    match provider::named(None, Some(model)) {
+        Ok((provider, _)) if provider.name == provider::REPLAY => Some(
+            "a recording answers no new question; `nochmal run --replay` uses the reader's recorded answers, too"
+                .to_owned(),
+        ),
+        Ok(_) => None,
+        Err(ProviderError::NoModel) => Some("a model is wanted, such as `ollama:qwen3:14b`".to_owned()),
+        Err(error) => Some(error.to_string()),
+    }
 }
 
 /// Reads the scripts that models of the suite are: a mistake in one is told before anything runs, and

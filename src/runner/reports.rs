@@ -1,12 +1,13 @@
 //! What the reports of a matrix are made of beside its runs, and where they are made.
 
-use super::matrix::Options;
 use super::names::Names;
+use super::options::Options;
 use super::rehearsal::Rehearsal;
+use super::shared::Shared;
 use super::stored;
-use super::trial::Shared;
 use crate::agent;
 use crate::domain::{RunId, RunResult, digest_all};
+use crate::honesty::reader::wording;
 use crate::process::{CommandLine, Supervisor};
 use crate::report::{
     BrokenTrace, GateResult, Timeline, TimelineLimits, View, formats, terminal_text, timelines,
@@ -69,6 +70,20 @@ pub(super) struct Environment<'a> {
     prompts: Vec<Named>,
     patches: Vec<Named>,
     upstreams: Vec<UpstreamFacts<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    second_reader: Option<ReaderFacts<'a>>,
+}
+
+/// What reads replies beside the rules.
+#[derive(Debug, Serialize)]
+struct ReaderFacts<'a> {
+    model: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    base_url: Option<&'a str>,
+    /// Digest of the question that it is asked.
+    wording: String,
+    /// Whether it was asked: in a rehearsal it is not.
+    asked: bool,
 }
 
 #[derive(Debug, Serialize)]
@@ -140,13 +155,19 @@ impl Reports {
                 .collect(),
             patches: values(trials, |trial| &trial.cell.key.patch)
                 .into_iter()
-                .filter_map(|name| super::matrix::known_patch(suite, name).map(|text| (name, text)))
+                .filter_map(|name| super::prompts::known_patch(suite, name).map(|text| (name, text)))
                 .map(|(name, text)| named(name, &digest_all([text.as_str()])))
                 .collect(),
             upstreams: values(trials, |trial| &trial.cell.key.upstream)
                 .into_iter()
                 .map(|name| UpstreamFacts { name, tools: tools(shared, name) })
                 .collect(),
+            second_reader: suite.reader.as_ref().map(|reader| ReaderFacts {
+                model: &reader.model,
+                base_url: reader.base_url.as_deref(),
+                wording: wording(),
+                asked: options.rehearsal.is_none(),
+            }),
         };
         let mut bytes = serde_json::to_vec_pretty(&environment).unwrap_or_default();
         bytes.push(b'\n');
@@ -269,6 +290,11 @@ fn facts(environment: &Environment<'_>) -> Vec<FactRecord> {
             _ => String::new(),
         };
         facts.push(fact(format!("agent {}", agent.name), format!("{installed}{tested}")));
+    }
+    if let Some(ReaderFacts { model, base_url, wording, asked }) = &environment.second_reader {
+        let at = base_url.map(|url| format!(" at {url}")).unwrap_or_default();
+        let not = if *asked { "" } else { "; not asked in a rehearsal" };
+        facts.push(fact("second reader".to_owned(), format!("{model}{at}, question {wording}{not}")));
     }
     facts
 }

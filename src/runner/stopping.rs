@@ -117,7 +117,7 @@ fn decided(before: &[Verdict], after: &[Verdict], min: u32, bound: f64) -> bool 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{AgentFacts, ReasonCode, RunId, Usage};
+    use crate::domain::ReasonCode;
     use proptest::prelude::*;
 
     fn key(patch: &str) -> CellKey {
@@ -135,36 +135,10 @@ mod tests {
     }
 
     fn run(key: &CellKey, repeat: u32, verdict: Verdict) -> RunResult {
-        let cell_id = CellId::of(key);
         RunResult {
-            run_id: RunId::of(&cell_id, repeat),
-            cell_id,
-            key: key.clone(),
-            repeat,
             verdict,
             reason_code: ReasonCode::NoViolation,
-            reason: String::new(),
-            started_at: String::new(),
-            duration_ms: 0,
-            calls: 0,
-            writes: 0,
-            executions: 0,
-            violations: Vec::new(),
-            observations: Vec::new(),
-            patches: Vec::new(),
-            score: None,
-            scenario_fired: None,
-            usage: Usage::default(),
-            turns: Vec::new(),
-            honesty: None,
-            agent: AgentFacts::default(),
-            trace: None,
-            trace_digest: None,
-            effects: None,
-            disagreements: Vec::new(),
-            completion: None,
-            attribution: None,
-            approvals: Vec::new(),
+            ..RunResult::blank(CellId::of(key), key.clone(), repeat)
         }
     }
 

@@ -15,13 +15,19 @@ pub(super) fn read_claims(turns: &mut [TurnResult]) {
 
 /// Holds the claims against what had been executed by the end of each turn, and that of the last turn
 /// against the effects, where they are known. Runs that ended with an error of this side or at their
-/// time limit are left out: there, nobody was told how it ended.
-pub(super) fn hold_against_truth(records: &[Record], judgement: &Judgement, result: &mut RunResult) {
+/// time limit are left out: there, nobody was told how it ended. Gives the truth of each turn, and
+/// nothing for a run that is left out.
+pub(super) fn hold_against_truth(
+    records: &[Record],
+    judgement: &Judgement,
+    result: &mut RunResult,
+) -> Vec<Option<Truth>> {
     if result.verdict == Verdict::Error || result.reason_code == ReasonCode::RunTimeout {
-        return;
+        return Vec::new();
     }
+    let mut truths = vec![None; result.turns.len()];
     let last = result.turns.len().saturating_sub(1);
-    for (turn, number) in result.turns.iter_mut().zip(0..) {
+    for ((turn, known), number) in result.turns.iter_mut().zip(&mut truths).zip(0..) {
         let Some(claim) = &turn.claim else { continue };
         let truth = if number == last {
             result.effects.as_ref().and_then(of_effects).or_else(|| of_judgement(judgement))
@@ -29,8 +35,10 @@ pub(super) fn hold_against_truth(records: &[Record], judgement: &Judgement, resu
             of_judgement(&judge::judge(until(records, number)))
         };
         turn.honesty = Some(honesty::cross(claim, truth));
+        *known = truth;
     }
     result.honesty = result.turns.last().and_then(|turn| turn.honesty);
+    truths
 }
 
 /// The records up to the end of a turn.

@@ -3,131 +3,39 @@
 use super::account::{Bookkeeping, Learned};
 use super::client;
 use super::conclude::{Circumstances, Conclusion, conclude};
-use super::load::Loaded;
 use super::names::Names;
 use super::profile::program;
 use super::prompts::Prompts;
+use super::reader;
 use super::recordings::{self, Recordings};
 use super::rehearsal::Rehearsal;
 use super::rehearsal::findings::Expected;
-use super::secrets::{RunSecrets, SecretError};
+use super::secrets::RunSecrets;
 use super::servers::{
     SERVERS, approver, classifier, credentials, innocent_name, key_fields, server_name, upstream_launch,
 };
-use super::told;
+use super::shared::{Shared, TrialError, missing};
+use super::{sweep, told};
 use crate::agent::{self, AgentOutcome, Ended, Observed};
 use crate::attribution::{Case, attribute};
-use crate::domain::{Approval, Micros, Present, ReasonCode, RunResult, ToolInfo, Verdict, digest_all, hex};
-use crate::process::Supervisor;
+use crate::domain::{Approval, Micros, Present, ReasonCode, RunResult, Verdict, digest_all, hex};
+use crate::honesty::Truth;
 use crate::proxy::engine::{Engine, Settings};
 use crate::proxy::epoch::{OnReplace, Rules};
 use crate::proxy::{Front, Hub, Session, SessionError, Sink, random_hex};
 use crate::scenario::{self, Parameters};
-use crate::store::{Folder, StoreError};
+use crate::store::Folder;
 use crate::suite::profile::McpTransport;
 use crate::suite::template::map;
 use crate::suite::{AgentProfile, Server, Trial, Upstream};
 use crate::trace::{Event, Record, SecretPlace, Started, TRACE_VERSION};
-use crate::upstream::{RemoteError, Source, Target};
-use crate::{judge, suite, trace};
+use crate::upstream::{Source, Target};
+use crate::{judge, trace};
 use minijinja::value::Value;
-use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::fs::File;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use tokio_util::sync::CancellationToken;
-
-/// The file of a built-in upstream's effects, in the run's folder.
-pub(super) const LEDGER: &str = "ledger.jsonl";
-
-/// What the runs of a matrix share; none of it changes.
-pub struct Shared {
-    /// The suite and its files.
-    pub loaded: Loaded,
-    /// The path of this program.
-    pub program: PathBuf,
-    /// Starts and ends processes.
-    pub supervisor: Supervisor,
-    /// The results folder.
-    pub results: PathBuf,
-    /// The tools that upstreams listed before any agent came, by the upstream's name.
-    pub tools: BTreeMap<String, Vec<ToolInfo>>,
-    /// Where models are scripts.
-    pub rehearsal: Option<Rehearsal>,
-    /// Where models' answers are kept, or come from.
-    pub recordings: Option<Recordings>,
-}
-
-impl Shared {
-    /// A variable of this program's environment, as agents get it.
-    fn variable(&self, trial: &Trial, name: &str) -> Option<OsString> {
-        let own = std::env::var_os(name);
-        match &self.rehearsal {
-            Some(rehearsal) => rehearsal.variable(&trial.run_id, name, own),
-            None => own,
-        }
-    }
-}
-
-/// Why a run could not even be begun: a fault of the runner or of the suite, not of the agent.
-#[derive(Debug, thiserror::Error)]
-pub enum TrialError {
-    /// A template.
-    #[error("{what} cannot be rendered: {source}")]
-    Template {
-        /// Which text.
-        what: &'static str,
-        /// Why.
-        source: suite::template::TemplateError,
-    },
-    /// A file.
-    #[error("cannot write {}: {source}", .path.display())]
-    Write {
-        /// Which.
-        path: PathBuf,
-        /// What the system says.
-        source: std::io::Error,
-    },
-    /// The suite names something that is not there; checking it should have found that.
-    #[error("the suite has no {0}")]
-    Missing(String),
-    /// A variable that the upstream's address or a header needs.
-    #[error("the upstream `{upstream}` needs the environment variable `{name}`, which is not set")]
-    Variable {
-        /// The upstream.
-        upstream: String,
-        /// The variable.
-        name: String,
-    },
-    /// The upstream's address or a header.
-    #[error(transparent)]
-    Remote(RemoteError),
-    /// A try that was spoiled could not be kept.
-    #[error("a spoiled try could not be put aside")]
-    Aside(#[source] StoreError),
-    /// A secret that cannot be kept.
-    #[error(transparent)]
-    Secret(#[from] SecretError),
-    /// The system has no randomness.
-    #[error("no random number could be had: {0}")]
-    Random(getrandom::Error),
-}
-
-impl TrialError {
-    /// Whether the next run would meet the same: a full disk says nothing about an agent, and a run
-    /// that it spoiled must not count as finished.
-    fn is_of_the_machine(&self) -> bool {
-        matches!(self, TrialError::Write { .. } | TrialError::Random(_) | TrialError::Aside(_))
-    }
-
-    fn code(&self) -> ReasonCode {
-        match self {
-            TrialError::Variable { .. } | TrialError::Remote(_) => ReasonCode::UpstreamNotStarted,
-            _ => ReasonCode::Internal,
-        }
-    }
-}
 
 /// Carries out one run in `dir`, which is empty. `patch` is the text for the system prompt.
 /// `None` where it was cancelled: such a run does not count and leaves no trace.
@@ -151,13 +59,25 @@ pub async fn run(
         let _ = std::fs::remove_file(shared.results.join(Folder::trace_name(&trial.run_id)));
     };
     let mut secrets = RunSecrets::default();
-    match carry_out(shared, trial, dir, patch, cancel, &mut secrets, &mut result).await {
-        Ok(true) => {}
-        Ok(false) => {
+    let mut truths = Truths::new();
+    let carried_out = carry_out(shared, trial, dir, patch, cancel, &mut secrets, &mut result).await;
+    // Whatever came of it: what is left behind is looked through.
+    let leave = || {
+        tidy(dir);
+        sweep::folder(&secrets.hidden, dir);
+        if let Some(file) = recordings::written(shared.recordings.as_ref(), trial) {
+            sweep::file(&secrets.hidden, &file);
+        }
+    };
+    match carried_out {
+        Ok(Some(known)) => truths = known,
+        Ok(None) => {
+            leave();
             forget();
             return Ok(None);
         }
         Err(error) if error.is_of_the_machine() => {
+            leave();
             forget();
             return Err(error);
         }
@@ -173,8 +93,8 @@ pub async fn run(
     if let Some(rehearsal) = &shared.rehearsal {
         rehearsed(shared, rehearsal, trial, dir, patch, &result);
     }
-    tidy(dir);
-    secrets.sweep(dir);
+    reader::read(shared, trial, &truths, &mut result, cancel).await;
+    leave();
     Ok(Some(secrets.hide_result(result)))
 }
 
@@ -232,6 +152,10 @@ fn tidy(dir: &Path) {
     let _ = std::fs::remove_dir(dir);
 }
 
+/// What had really happened by the end of each turn; empty where nobody was told how the run ended.
+type Truths = Vec<Option<Truth>>;
+
+/// `None` where it was cancelled.
 async fn carry_out(
     shared: &Shared,
     trial: &Trial,
@@ -240,7 +164,7 @@ async fn carry_out(
     cancel: &CancellationToken,
     secrets: &mut RunSecrets,
     result: &mut RunResult,
-) -> Result<bool, TrialError> {
+) -> Result<Option<Truths>, TrialError> {
     let suite = &shared.loaded.suite;
     let key = &trial.cell.key;
     let profile = suite.agents.get(&key.agent).ok_or_else(|| missing("agent", &key.agent))?;
@@ -251,12 +175,10 @@ async fn carry_out(
     *secrets = RunSecrets::new(suite, profile, upstream, &names, &variable)?;
     let launched = |server: &Server| -> Result<Target, TrialError> {
         let mut launch = upstream_launch(shared, &key.upstream, server, &names, dir)?;
-        if let Target::Command(launch) = &mut launch {
+        if let Target::Command(launch) = &launch {
             secrets.check_command(&launch.command.argv)?;
-            if let Some((name, value)) = secrets.planted() {
-                launch.command.env.entry(name.into()).or_insert_with(|| value.into());
-            }
         }
+        secrets.plant(&mut launch);
         Ok(launch)
     };
     let target = launched(&upstream.server)?;
@@ -264,7 +186,7 @@ async fn carry_out(
     let source = Source { target, rebuilt, label: key.upstream.clone() };
     let bookkeeping = tokio::select! {
         opened = Bookkeeping::open(shared, trial, upstream, &names, dir) => opened?,
-        () = cancel.cancelled() => return Ok(false),
+        () = cancel.cancelled() => return Ok(None),
     };
 
     let trace_name = Folder::trace_name(&trial.run_id);
@@ -287,7 +209,7 @@ async fn carry_out(
                 let _ = std::fs::remove_file(&trace_path);
                 result.reason_code = session_code(&error);
                 result.reason = error.to_string();
-                return Ok(true);
+                return Ok(Some(Truths::new()));
             }
         };
 
@@ -307,14 +229,14 @@ async fn carry_out(
     }
     secrets.hide_outcome(&mut outcome);
     if outcome.ended == Ended::Cancelled && failure.is_none() {
-        return Ok(false);
+        return Ok(None);
     }
     if let Ended::NotWritten { path, kind } = &outcome.ended {
         return Err(TrialError::Write { path: path.clone(), source: (*kind).into() });
     }
     let mut learned = tokio::select! {
         learned = bookkeeping.close() => learned,
-        () = cancel.cancelled() => return Ok(false),
+        () = cancel.cancelled() => return Ok(None),
     };
     if let Some(event) = learned.event.take() {
         hub.record(event);
@@ -325,6 +247,7 @@ async fn carry_out(
     }
     result.turns = outcome.turns.clone();
     told::read_claims(&mut result.turns);
+    result.conditions = outcome.conditions.clone();
     result.usage = outcome.usage;
     result.agent = outcome.facts.clone();
     result.trace = Some(trace_name);
@@ -340,12 +263,7 @@ async fn carry_out(
         bookkeeping: &bookkeeping,
         learned: &learned,
     };
-    judge_trace(&trace_path, &circumstances, result);
-    Ok(true)
-}
-
-pub(super) fn missing(what: &str, name: &str) -> TrialError {
-    TrialError::Missing(format!("{what} `{name}`"))
+    Ok(Some(judge_trace(&trace_path, &circumstances, result)))
 }
 
 fn session_code(error: &SessionError) -> ReasonCode {
@@ -564,7 +482,7 @@ struct Ending<'a> {
 }
 
 /// Reads the trace back and judges it: what is judged is what was saved.
-fn judge_trace(path: &Path, ending: &Ending<'_>, result: &mut RunResult) {
+fn judge_trace(path: &Path, ending: &Ending<'_>, result: &mut RunResult) -> Truths {
     let records = std::fs::read_to_string(path)
         .map_err(|error| error.to_string())
         .and_then(|text| trace::read(&text).map_err(|error| error.to_string()));
@@ -574,7 +492,7 @@ fn judge_trace(path: &Path, ending: &Ending<'_>, result: &mut RunResult) {
             result.reason_code = ReasonCode::Unjudgeable;
             result.reason = format!("the trace cannot be judged: {reason}");
             result.attribution = attribute(&Case { run: result, judgement: None, records: &[] });
-            return;
+            return Truths::new();
         }
     };
     let judgement = judge::judge(&records);
@@ -608,8 +526,9 @@ fn judge_trace(path: &Path, ending: &Ending<'_>, result: &mut RunResult) {
     let own = (!ending.outcome.facts.timed_out).then(|| client::gave_up_after(&records)).flatten();
     result.agent.gave_up_after_ms = own.map(Micros::as_millis);
     result.agent.resent = judgement.resent;
-    told::hold_against_truth(&records, &judgement, result);
+    let truths = told::hold_against_truth(&records, &judgement, result);
     result.attribution = attribute(&Case { run: result, judgement: Some(&judgement), records: &records });
+    truths
 }
 
 /// A random UUID (version 4), for agents that are told which session to open.

@@ -321,8 +321,9 @@ mod tests {
     use super::*;
     use crate::domain::{
         Account, AccountSource, AgentFacts, ApprovalRequest, Attribution, CellId, CellKey, CheckResult,
-        CheckState, Claim, Completion, Confidence, Disagreement, DisagreementKind, Effects, ExpectedEffect,
-        Honesty, Layer, ReadClaim, ReasonCode, Reform, TurnResult, UnaskedEffect, Usage, Verdict,
+        CheckState, Claim, Completion, ConditionalTurn, Confidence, Disagreement, DisagreementKind, Effects,
+        ExpectedEffect, Honesty, Layer, ReadClaim, ReaderFacts, Reading, ReadingOutcome, ReasonCode, Reform,
+        TurnResult, UnaskedEffect, Usage, Verdict,
     };
 
     fn matrix() -> MatrixRecord {
@@ -380,9 +381,20 @@ mod tests {
                 reply: Some("Booked.".to_owned()),
                 claim: Some(ReadClaim { claim: Claim::Success, rule: "en.done".to_owned(), double: true }),
                 honesty: Some(Honesty::Honest),
+                reader: Some(Reading {
+                    outcome: ReadingOutcome::Claim(Claim::Failure),
+                    honesty: Some(Honesty::FalseFailure),
+                }),
                 duration_ms: 4,
             }],
             honesty: Some(Honesty::Honest),
+            reader: Some(ReaderFacts { model: value("ollama:a"), usage: Usage::default() }),
+            conditions: vec![ConditionalTurn {
+                turn: 2,
+                when: value("not_confirmed"),
+                said: false,
+                claim: Some(Claim::Unclear),
+            }],
             agent: AgentFacts { signal: Some(9), ..AgentFacts::default() },
             trace: Some(value("traces/x.jsonl")),
             trace_digest: None,

@@ -3,10 +3,11 @@
 
 use super::agent::AgentRecord;
 use super::approval::ApprovalRecord;
+use super::told::{ConditionalTurnRecord, ReaderRecord, TurnRecord};
 use super::truth::{self, AttributionRecord, DisagreementRecord, EffectsRecord, PromptCheckRecord};
 use crate::domain::{
-    ApprovalRequest, Attribution, CellId, CellKey, Claim, Disagreement, Effects, Honesty, OfferedPatch,
-    ReadClaim, ReasonCode, RunId, RunResult, TurnResult, Usage, Verdict,
+    ApprovalRequest, Attribution, CellId, CellKey, ConditionalTurn, Disagreement, Effects, Honesty,
+    OfferedPatch, ReaderFacts, ReasonCode, RunId, RunResult, TurnResult, Usage, Verdict,
 };
 use serde::{Deserialize, Serialize};
 
@@ -38,6 +39,10 @@ pub struct RunRecord {
     turns: Vec<TurnRecord>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     honesty: Option<Honesty>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    reader: Option<ReaderRecord>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    conditions: Vec<ConditionalTurnRecord>,
     agent: AgentRecord,
     trace: Option<String>,
     trace_digest: Option<String>,
@@ -59,25 +64,6 @@ struct PatchRecord {
     id: String,
     trigger: String,
     text: String,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct TurnRecord {
-    say: String,
-    reply: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    claim: Option<ClaimRecord>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    honesty: Option<Honesty>,
-    duration_ms: u64,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct ClaimRecord {
-    claim: Claim,
-    rule: String,
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    double: bool,
 }
 
 impl RunRecord {
@@ -110,6 +96,8 @@ impl From<&RunResult> for RunRecord {
             usage,
             turns,
             honesty,
+            reader,
+            conditions,
             agent,
             trace,
             trace_digest,
@@ -120,14 +108,6 @@ impl From<&RunResult> for RunRecord {
             approvals,
         } = run.clone();
         let patch = |OfferedPatch { id, trigger, text }| PatchRecord { id, trigger, text };
-        let claim = |ReadClaim { claim, rule, double }| ClaimRecord { claim, rule, double };
-        let turn = |TurnResult { say, reply, claim: read, honesty, duration_ms }| TurnRecord {
-            say,
-            reply,
-            claim: read.map(claim),
-            honesty,
-            duration_ms,
-        };
         RunRecord {
             version: RECORD_VERSION,
             run_id,
@@ -148,8 +128,10 @@ impl From<&RunResult> for RunRecord {
             score,
             scenario_fired,
             usage,
-            turns: turns.into_iter().map(turn).collect(),
+            turns: turns.into_iter().map(TurnRecord::from).collect(),
             honesty,
+            reader: reader.map(ReaderRecord::from),
+            conditions: conditions.into_iter().map(ConditionalTurnRecord::from).collect(),
             agent: agent.into(),
             trace,
             trace_digest,
@@ -165,14 +147,6 @@ impl From<&RunResult> for RunRecord {
 impl From<RunRecord> for RunResult {
     fn from(record: RunRecord) -> RunResult {
         let patch = |PatchRecord { id, trigger, text }| OfferedPatch { id, trigger, text };
-        let claim = |ClaimRecord { claim, rule, double }| ReadClaim { claim, rule, double };
-        let turn = |TurnRecord { say, reply, claim: read, honesty, duration_ms }| TurnResult {
-            say,
-            reply,
-            claim: read.map(claim),
-            honesty,
-            duration_ms,
-        };
         RunResult {
             run_id: record.run_id,
             cell_id: record.cell_id,
@@ -192,8 +166,10 @@ impl From<RunRecord> for RunResult {
             score: record.score,
             scenario_fired: record.scenario_fired,
             usage: record.usage,
-            turns: record.turns.into_iter().map(turn).collect(),
+            turns: record.turns.into_iter().map(TurnResult::from).collect(),
             honesty: record.honesty,
+            reader: record.reader.map(ReaderFacts::from),
+            conditions: record.conditions.into_iter().map(ConditionalTurn::from).collect(),
             agent: record.agent.into(),
             trace: record.trace,
             trace_digest: record.trace_digest,

@@ -4,6 +4,7 @@ use super::decode::{At, Decoder, Fields, Shape};
 use super::diagnostics::{Diagnostics, Source, shown};
 use super::extends;
 use super::gate;
+use super::honesty;
 use super::matrix::{self, Axes, Known, Purpose};
 use super::parts::{self, ALONE, Conversation, Limits, ScenarioParams};
 use super::profile::{self, AgentProfile};
@@ -38,6 +39,7 @@ const SUITE: Shape = Shape::new(
         "scenarios",
         "limits",
         "gates",
+        "honesty",
         "secrets",
     ],
 )
@@ -61,6 +63,7 @@ const SUITE: Shape = Shape::new(
     ("model_backoff", "it stands under `limits:`"),
     ("retry_after", "it stands under `scenario_params:`"),
     ("gate", "the gates are a list under `gates:`"),
+    ("reader", "it stands under `honesty:`"),
     ("rebuilt", "it stands under one of the `upstreams:`"),
     ("approval", "it stands under one of the `upstreams:`"),
     ("error_rate", "it stands under `scenario_params:`"),
@@ -212,6 +215,7 @@ fn suite(decoder: &mut Decoder, root: &Node, context: &Context<'_>) -> Option<Su
     let gates =
         fields.get("gates").map(|node| gate::read(decoder, node, cells.as_deref())).unwrap_or_default();
 
+    let reader = fields.entry("honesty").and_then(|(key, node)| honesty::read(decoder, key, node, context));
     let secrets =
         fields.get("secrets").and_then(|node| secrets::read(decoder, node, &upstreams.parts, &agents));
     let digest = digest_all(std::iter::once(source.text.as_str()).chain(files.iter().map(String::as_str)));
@@ -230,6 +234,7 @@ fn suite(decoder: &mut Decoder, root: &Node, context: &Context<'_>) -> Option<Su
         upstreams: upstreams.parts,
         agents,
         patch_files,
+        reader,
         gates,
         secrets,
         cells: cells?,

@@ -300,13 +300,18 @@ impl Decoder {
 
     /// A probability.
     pub fn probability(&mut self, node: &Node) -> Option<f64> {
+        self.number(node, 0.0..=1.0)
+    }
+
+    /// A number in a range.
+    pub fn number(&mut self, node: &Node, range: RangeInclusive<f64>) -> Option<f64> {
         if let Kind::Scalar { text, plain: true } = &node.kind
             && let Ok(number) = text.parse::<f64>()
-            && (0.0..=1.0).contains(&number)
+            && range.contains(&number)
         {
             return Some(number);
         }
-        self.expected(node, "a number from 0 to 1");
+        self.expected(node, &format!("a number from {} to {}", range.start(), range.end()));
         None
     }
 

@@ -12,6 +12,7 @@
 //! | [`parts`], [`upstream`] | prompts, conversations, limits; the servers |
 //! | [`effects`], [`oracle`] | what a prompt should bring about; how it is learned what it did |
 //! | [`matrix`] | axes, `exclude`, `include` → cells |
+//! | [`honesty`] | a model as second reader of what agents say |
 //! | [`gate`] | conditions on the results, of the suite or the command line |
 //! | [`scenarios`] | faults of the suite's own |
 //! | [`repeats`] | how often a cell is run |
@@ -26,6 +27,7 @@ pub mod diagnostics;
 pub mod effects;
 pub mod filter;
 pub mod gate;
+pub mod honesty;
 pub mod matrix;
 pub mod oracle;
 pub mod output;
@@ -52,6 +54,7 @@ pub use diagnostics::{Diagnostic, Diagnostics};
 pub use effects::{Check, Effect, Wanted, Which};
 pub use filter::{Filter, FilterError};
 pub use gate::{Change, Gate, GateCheck, GateError, Scope};
+pub use honesty::SecondReader;
 pub use matrix::Cell;
 pub use oracle::Oracle;
 pub use parts::{Conversation, Limits, Prompt, ScenarioParams, Turn, When};
@@ -80,6 +83,8 @@ pub struct Context<'a> {
     pub builtins: &'a [BuiltinNames<'a>],
     /// Ids of the patches that there are.
     pub patches: &'a [&'a str],
+    /// Why a model cannot be the second reader; none where it can.
+    pub no_model: &'a dyn Fn(&str) -> Option<String>,
     /// Reads a file that the suite names as `file:PATH`; the path as it was written.
     pub read: &'a dyn Fn(&str) -> std::io::Result<String>,
 }
@@ -126,6 +131,8 @@ pub struct Suite {
     pub patch_files: BTreeMap<String, String>,
     /// Environment variables whose values nobody may see; absent where the suite does not watch for them.
     pub secrets: Option<Vec<String>>,
+    /// The second reader of what agents say; rules alone where absent.
+    pub reader: Option<SecondReader>,
     /// Conditions that the results must meet.
     pub gates: Vec<Gate>,
     /// Every cell, none twice: the product in axis order, then what `include` adds.

@@ -55,6 +55,19 @@ pub fn render(suite: &Suite, trials: &[Trial]) -> String {
     }
     let _ = writeln!(out, ", {} of an agent's output", show_size(limits.output));
 
+    if let Some(reader) = &suite.reader {
+        let turns = |trial: &Trial| {
+            1 + suite.conversations.get(&trial.cell.key.conversation).map_or(0, |all| all.turns.len())
+        };
+        let most = trials.iter().map(turns).sum();
+        let _ = writeln!(
+            out,
+            "second reader: {}, up to {}, one a reply",
+            one_line(&reader.model),
+            count(most, "request")
+        );
+    }
+
     let varying: Vec<Axis> = Axis::ALL
         .into_iter()
         .filter(|axis| cells.iter().map(|cell| cell.key.get(*axis)).collect::<BTreeSet<_>>().len() > 1)

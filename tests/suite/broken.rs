@@ -392,3 +392,35 @@ fn scenarios() {
     cases.of("a_name_that_is_not_there", &small(|suite| suite.replace("[F1]", "[F9]")));
     insta::assert_snapshot!(cases.0);
 }
+
+#[test]
+fn honesty() {
+    let with = |honesty: &str| FULL.replacen("seed: 7", &format!("seed: 7\nhonesty: {honesty}"), 1);
+    let mut cases = Refusals::default();
+    cases.of("no_reader", &with("{model: gemma4}"));
+    cases.of("no_model", &with("{reader: model}"));
+    cases.of("unknown_reader", &with("{reader: modell, model: gemma4}"));
+    cases.of("unknown_provider", &with("{reader: model, model: \"olama:gemma4\"}"));
+    cases.of("typo_in_key", &with("{reader: model, model: gemma4, base-url: \"http://a/v1\"}"));
+    cases.of("key_in_the_file", &with("{reader: model, model: gemma4, api_key: sk-1}"));
+    cases.of("key_is_a_value", &with("{reader: model, model: gemma4, key: \"sk-1\"}"));
+    cases.of("key_in_the_url", &with("{reader: model, model: gemma4, base_url: \"http://ada:pw@a/v1\"}"));
+    cases.of("no_url", &with("{reader: model, model: gemma4, base_url: \"localhost:1\"}"));
+    cases.of(
+        "values",
+        &with("{reader: model, model: gemma4, timeout: 5, temperature: 3, max_tokens: 0, price: 3}"),
+    );
+    insta::assert_snapshot!(cases.0);
+}
+
+#[test]
+fn a_second_reader_is_read_with_all_that_it_can_be_told() {
+    let honesty = "honesty: {reader: model, model: \"openai:a\", base_url: \"http://127.0.0.1:9/v1\", key: MY_KEY, \
+                   timeout: 5s, temperature: 0, max_tokens: 9, price: 0.15/0.60}\n";
+    let reader = checked(&small(|text| format!("{text}\n{honesty}"))).unwrap().reader.unwrap();
+    assert_eq!((reader.model.as_str(), reader.key.as_deref()), ("openai:a", Some("MY_KEY")));
+    assert_eq!(reader.base_url.as_deref(), Some("http://127.0.0.1:9/v1"));
+    assert_eq!((reader.timeout.as_secs(), reader.temperature, reader.max_tokens), (5, Some(0.0), Some(9)));
+    assert_eq!(reader.price.map(|price| price.output), Some(0.6));
+    assert_eq!(checked(&small(|text| text)).unwrap().reader, None);
+}

@@ -16,7 +16,7 @@ first:
 pub const ONE_SHOT: &str = r#"
 agent: one-shot
 mcp: http
-first: {command: [one-shot, -p, "{{ prompt.user }}"]}
+first: {command: [one-shot, -p, --, "{{ prompt.user }}"]}
 "#;
 
 pub const SCENARIOS: [&str; 7] = ["F1", "F2", "F3", "F4", "F5", "chaos", "none"];
@@ -102,6 +102,7 @@ pub fn checked(text: &str) -> Result<Suite, Diagnostics> {
             scenarios: &SCENARIOS,
             builtins: &builtins,
             patches: &PATCHES,
+            no_model: &|name| name.starts_with("olama:").then(|| format!("no provider is called {name:?}")),
             read: &read,
         },
     )

@@ -74,7 +74,7 @@ pub struct AgentArgs {
     #[arg(long, value_name = "USD", requires = "price", value_parser = dollars)]
     budget_usd: Option<f64>,
     /// What a million tokens cost, in US dollars: sent/received, or sent/from the cache/received
-    #[arg(long, value_name = "IN/OUT", value_parser = prices)]
+    #[arg(long, value_name = "IN/OUT")]
     price: Option<Prices>,
     /// What the model takes at once; before that is full, old results are cut and the older part is
     /// summarised [default: only when the endpoint refuses]
@@ -116,15 +116,6 @@ pub(in crate::cli) fn duration(text: &str) -> Result<Duration, String> {
 fn dollars(text: &str) -> Result<f64, String> {
     let read = text.trim().parse::<f64>().ok().filter(|usd| usd.is_finite() && *usd >= 0.0);
     read.ok_or_else(|| format!("\"{text}\" is no amount of US dollars"))
-}
-
-fn prices(text: &str) -> Result<Prices, String> {
-    let parts = text.split('/').map(dollars).collect::<Result<Vec<_>, _>>()?;
-    match parts[..] {
-        [input, output] => Ok(Prices { input, cached: None, output }),
-        [input, cached, output] => Ok(Prices { input, cached: Some(cached), output }),
-        _ => Err("two prices are wanted, such as 0.15/0.60, or three, such as 3/0.30/15".to_owned()),
-    }
 }
 
 impl AgentArgs {
@@ -170,19 +161,5 @@ impl AgentArgs {
             }
         }
         Ok(servers)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn prices_are_two_or_three_amounts() {
-        assert_eq!(prices("0.15/0.6").unwrap(), Prices { input: 0.15, cached: None, output: 0.6 });
-        assert_eq!(prices("3/0.3/15").unwrap(), Prices { input: 3.0, cached: Some(0.3), output: 15.0 });
-        assert!(prices("3").unwrap_err().contains("0.15/0.60"));
-        assert!(prices("a/b").unwrap_err().contains("\"a\" is no amount"));
-        assert!(prices("-1/2").is_err() && prices("inf/2").is_err());
     }
 }

@@ -1,8 +1,9 @@
 //! Where a conversation is kept, and that it is the one that is meant.
 
 use super::{AgentError, JournalError, SqliteJournal};
+use crate::harness::conversation::Conversation;
 use crate::harness::journal::Resumed;
-use crate::harness::message::{Conversation, Message};
+use crate::harness::message::Message;
 use crate::harness::state::State;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};

@@ -5,8 +5,8 @@ use super::{AgentError, Signals, stdin_lines};
 use crate::harness::context::facts::clip;
 use crate::harness::journal::Resumed;
 use crate::harness::journal::sqlite::SqliteJournal;
+use crate::harness::reply::{Reply, TurnError};
 use crate::harness::session::Session;
-use crate::harness::turn::{Reply, TurnError};
 use tokio_util::sync::CancellationToken;
 
 /// What is shown of a tool's description or of a message, in characters.

@@ -1,8 +1,9 @@
 //! Whatever is done about a history's length, what is sent is a valid history.
 
 use super::*;
+use crate::harness::conversation::Conversation;
 use crate::harness::history;
-use crate::harness::message::{Conversation, ToolCall};
+use crate::harness::message::ToolCall;
 use proptest::prelude::*;
 
 fn conversation() -> impl Strategy<Value = Conversation> {

@@ -26,6 +26,7 @@ mod messages;
 mod offer;
 mod play;
 pub mod protocol;
+pub mod protocols;
 mod responses;
 mod server;
 

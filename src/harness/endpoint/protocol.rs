@@ -1,7 +1,6 @@
 //! What a protocol is to the endpoint: a path, and translations in both directions.
 
 use super::ask::Ask;
-use super::{chat, gemini, messages, responses};
 use crate::harness::model::ModelTurn;
 use serde_json::Value;
 
@@ -22,10 +21,6 @@ pub struct Protocol {
     /// The answer to the question how long a request is.
     pub count: fn(u64) -> Value,
 }
-
-/// Every protocol.
-pub const PROTOCOLS: [Protocol; 4] =
-    [chat::PROTOCOL, responses::PROTOCOL, messages::PROTOCOL, gemini::PROTOCOL];
 
 /// What a path asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -126,25 +121,5 @@ pub(super) mod tests {
 
     pub fn answer(turn: &ModelTurn) -> Answer<'_> {
         Answer { number: 7, model: "naive", turn, include_usage: true }
-    }
-
-    #[test]
-    fn a_path_belongs_to_one_protocol_and_may_have_anything_before_it() {
-        for (path, name, prefix) in [
-            ("/v1/chat/completions", "chat", ""),
-            ("/run/7-r1/chat/completions", "chat", "/run/7-r1"),
-            ("/v1/responses", "responses", ""),
-            ("/x/v1/messages", "messages", "/x"),
-            ("/v1/messages/count_tokens", "messages", ""),
-            ("/x/v1beta/models/script:naive:streamGenerateContent", "gemini", "/x"),
-            ("/models/gemini-9:generateContent", "gemini", ""),
-        ] {
-            let routes: Vec<_> = PROTOCOLS
-                .iter()
-                .filter_map(|protocol| Some((protocol.name, (protocol.route)(path, "")?.prefix)))
-                .collect();
-            assert_eq!(routes, [(name, prefix.to_owned())], "{path}");
-        }
-        assert!(PROTOCOLS.iter().all(|protocol| (protocol.route)("/v1/embeddings", "").is_none()));
     }
 }

@@ -1,8 +1,9 @@
 //! From the steps that were kept to the conversation as it stands.
 
 use super::record::{Entry, Said};
+use crate::harness::conversation::Conversation;
 use crate::harness::history;
-use crate::harness::message::{Conversation, Message, ToolCall};
+use crate::harness::message::{Message, ToolCall};
 use crate::harness::state::State;
 use std::collections::{HashMap, HashSet};
 

@@ -60,6 +60,11 @@ impl Replayer {
         Ok(state.drifts.clone())
     }
 
+    /// How many differences were found so far.
+    pub fn differences(&self) -> usize {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).drifts.len()
+    }
+
     /// How many requests the recording holds.
     pub fn len(&self) -> usize {
         self.exchanges.len()

@@ -6,6 +6,15 @@ use reqwest::Url;
 /// Reads a variable of the environment; none where it is empty.
 pub type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
 
+/// What somebody else says in place of a provider's own variables.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Own<'a> {
+    /// The base URL. A key of the provider's own does not go there.
+    pub url: Option<&'a str>,
+    /// The variable that holds the key.
+    pub key: Option<&'a str>,
+}
+
 /// The variables of one provider, and what holds without them.
 #[derive(Debug)]
 pub struct Place {
@@ -37,23 +46,31 @@ pub enum AddressError {
     /// A key is needed.
     #[error("{0} is not set, and the vendor's own endpoint asks for it; for another one set {1}")]
     NoKey(&'static str, &'static str),
+    /// A key that was named is not there.
+    #[error("{0} is not set, and is to hold the key")]
+    NoOwnKey(String),
 }
 
 impl Place {
     /// The base URL without a slash at its end, and the key.
     ///
     /// # Errors
-    /// Where the URL cannot be used, or the vendor's own endpoint would be asked without a key.
-    pub fn resolve(&self, environment: Environment<'_>) -> Result<(Url, Key), AddressError> {
+    /// Where the URL cannot be used, the vendor's own endpoint would be asked without a key, or a key
+    /// that is named is not there.
+    pub fn resolve(&self, environment: Environment<'_>, own: Own<'_>) -> Result<(Url, Key), AddressError> {
         let first = |names: &[&'static str]| {
             names.iter().find_map(|name| environment(name).map(|value| (*name, value)))
         };
-        let key = match (first(self.keys), first(self.tokens)) {
-            (Some((_, key)), _) => Key::Own(key),
-            (None, Some((_, token))) => Key::Bearer(token),
-            (None, None) => Key::None,
+        let key = match (own, first(self.keys), first(self.tokens)) {
+            (Own { key: Some(name), .. }, ..) => {
+                Key::Own(environment(name).ok_or_else(|| AddressError::NoOwnKey(name.to_owned()))?)
+            }
+            (Own { url: Some(_), .. }, ..) => Key::None,
+            (_, Some((_, key)), _) => Key::Own(key),
+            (_, None, Some((_, token))) => Key::Bearer(token),
+            (_, None, None) => Key::None,
         };
-        let given = first(self.urls);
+        let given = own.url.map(|url| ("base_url", url.to_owned())).or_else(|| first(self.urls));
         if let (None, true, Key::None, [name, ..], [url, ..]) =
             (&given, self.needs_key, &key, self.keys, self.urls)
         {
@@ -94,7 +111,7 @@ mod tests {
         let environment = |name: &str| {
             variables.iter().find(|(other, _)| *other == name).map(|(_, value)| (*value).to_owned())
         };
-        PLACE.resolve(&environment).map(|(url, key)| (url.to_string(), key))
+        PLACE.resolve(&environment, Own::default()).map(|(url, key)| (url.to_string(), key))
     }
 
     #[test]
@@ -110,6 +127,22 @@ mod tests {
             ("http://127.0.0.1:8000/x".into(), Key::None)
         );
         assert_eq!(resolve(&[("A_URL", "localhost:11434")]).unwrap().0, "http://localhost:11434/");
+    }
+
+    #[test]
+    fn a_url_of_ones_own_gets_the_key_that_is_named_and_no_other() {
+        let variables = [("A_KEY", "k1"), ("A_URL", "http://elsewhere.example"), ("MINE", "k2")];
+        let environment = |name: &str| {
+            variables.iter().find(|(other, _)| *other == name).map(|(_, value)| (*value).to_owned())
+        };
+        let resolve = |url, key| PLACE.resolve(&environment, Own { url, key });
+        let here = Some("http://127.0.0.1:9/v1");
+        let (url, key) = resolve(here, None).unwrap();
+        assert_eq!((url.as_str(), key), ("http://127.0.0.1:9/", Key::None));
+        assert_eq!(resolve(here, Some("MINE")).unwrap().1, Key::Own("k2".into()));
+        let (url, key) = resolve(None, Some("MINE")).unwrap();
+        assert_eq!((url.as_str(), key), ("http://elsewhere.example/", Key::Own("k2".into())));
+        assert_eq!(resolve(here, Some("GONE")), Err(AddressError::NoOwnKey("GONE".into())));
     }
 
     #[test]

@@ -21,19 +21,13 @@ pub(super) const WIRE: Wire = Wire {
 fn write(request: &Request<'_>, model: &str, settings: &Settings) -> Value {
     let mut body =
         json!({"model": model, "messages": request.messages.iter().map(message).collect::<Vec<_>>()});
-    if !request.tools.is_empty() {
-        body["tools"] = request.tools.iter().map(tool).collect();
-    }
+    super::common(&mut body, request, settings, tool);
     if settings.stream {
-        body["stream"] = true.into();
         body["stream_options"] = json!({"include_usage": true});
     }
     if let Some(seed) = settings.seed {
         // Servers read it into 32 bits, with a sign.
         body["seed"] = (seed & 0x7fff_ffff).into();
-    }
-    if let Some(temperature) = settings.temperature {
-        body["temperature"] = temperature.into();
     }
     if let Some(most) = settings.max_tokens {
         body["max_tokens"] = most.into();

@@ -36,15 +36,7 @@ fn write(request: &Request<'_>, model: &str, settings: &Settings) -> Value {
         // What comes before a mark, tools included, is kept by the endpoint for the next request.
         body["system"] = json!([{"type": "text", "text": system, "cache_control": {"type": "ephemeral"}}]);
     }
-    if !request.tools.is_empty() {
-        body["tools"] = request.tools.iter().map(tool).collect();
-    }
-    if settings.stream {
-        body["stream"] = true.into();
-    }
-    if let Some(temperature) = settings.temperature {
-        body["temperature"] = temperature.into();
-    }
+    super::common(&mut body, request, settings, tool);
     body
 }
 

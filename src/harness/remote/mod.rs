@@ -3,7 +3,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`Wire`] | what a protocol is, seen from the client: a table's row |
-//! | `chat`, `messages`, `gemini` | one protocol each: request → JSON, answer → [`ModelTurn`] |
+//! | `chat`, `responses`, `messages`, `gemini` | one protocol each: request → JSON, answer → [`ModelTurn`] |
 //! | `address` | base URLs and keys out of the environment |
 //! | `http` | sending, streams, statuses |
 //! | `refusal` | what an answer that is none says: its reason, how long to wait |
@@ -18,14 +18,15 @@ mod gemini;
 mod http;
 mod messages;
 mod refusal;
+mod responses;
 pub mod retry;
 #[cfg(test)]
 mod tests;
 
-pub use address::{AddressError, Environment, Place};
+pub use address::{AddressError, Environment, Own, Place};
 pub use http::RemoteModel;
 
-use super::message::{Message, Object, ToolCall};
+use super::message::{Message, Object, ToolCall, ToolSpec};
 use super::model::{ModelError, ModelTurn, Request};
 use serde_json::Value;
 use std::collections::HashSet;
@@ -33,6 +34,8 @@ use std::time::Duration;
 
 /// Chat Completions, as OpenAI, Ollama, vLLM, llama.cpp and many others speak them.
 pub const CHAT: Wire = chat::WIRE;
+/// Responses, as OpenAI speaks it.
+pub const RESPONSES: Wire = responses::WIRE;
 /// Anthropic Messages.
 pub const MESSAGES: Wire = messages::WIRE;
 /// Gemini.
@@ -133,6 +136,19 @@ fn distinct(turn: &mut ModelTurn, messages: &[Message]) {
             call.id = format!("call_{number}");
         }
         used.insert(call.id.clone());
+    }
+}
+
+/// What most protocols call alike: tools, whether the answer is to be a stream, the temperature.
+fn common(body: &mut Value, request: &Request<'_>, settings: &Settings, tool: fn(&ToolSpec) -> Value) {
+    if !request.tools.is_empty() {
+        body["tools"] = request.tools.iter().map(tool).collect();
+    }
+    if settings.stream {
+        body["stream"] = true.into();
+    }
+    if let Some(temperature) = settings.temperature {
+        body["temperature"] = temperature.into();
     }
 }
 

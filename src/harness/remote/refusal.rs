@@ -35,15 +35,20 @@ pub(super) fn of_status(status: u16, headers: &HeaderMap, body: &str) -> ModelEr
 /// The error of an event in a stream that had begun.
 pub(super) fn in_stream(error: &Value) -> ModelError {
     let status = error.get("code").and_then(Value::as_u64).and_then(|code| u16::try_from(code).ok());
-    let status = status.filter(|status| (400..600).contains(status)).unwrap_or(match words(error, "/type") {
-        "overloaded_error" => 529,
-        "rate_limit_error" => 429,
-        "invalid_request_error" => 400,
-        "authentication_error" => 401,
-        "permission_error" => 403,
-        "not_found_error" => 404,
-        _ => 500,
-    });
+    let named = |word: &str| match word {
+        "overloaded_error" => Some(529),
+        "rate_limit_error" | "rate_limit_exceeded" | "insufficient_quota" => Some(429),
+        "invalid_request_error" | "invalid_prompt" | "context_length_exceeded" => Some(400),
+        "authentication_error" => Some(401),
+        "permission_error" => Some(403),
+        "not_found_error" => Some(404),
+        _ => None,
+    };
+    let status = status
+        .filter(|status| (400..600).contains(status))
+        .or_else(|| named(words(error, "/code")))
+        .or_else(|| named(words(error, "/type")))
+        .unwrap_or(500);
     of(status, error, &error.to_string(), &HeaderMap::new())
 }
 
@@ -190,6 +195,10 @@ mod tests {
         assert_eq!(kind(json!({"type": "overloaded_error", "message": "Overloaded"})), "529");
         assert_eq!(kind(json!({"code": 503, "message": "m"})), "503");
         assert_eq!(kind(json!({"message": "m"})), "500");
+        assert_eq!(kind(json!({"type": "error", "code": "rate_limit_exceeded", "message": "m"})), "429");
+        assert_eq!(kind(json!({"code": "server_error", "message": "m"})), "500");
+        let long = json!({"type": "error", "code": "context_length_exceeded", "message": "m"});
+        assert!(matches!(in_stream(&long), ModelError::TooLong(_)));
         assert_eq!(kind(json!({"type": "invalid_request_error", "message": "m"})), "400");
     }
 }

@@ -16,7 +16,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 
-const PROVIDERS: [(&str, Wire); 3] = [("chat", CHAT), ("messages", MESSAGES), ("gemini", GEMINI)];
+const PROVIDERS: [(&str, Wire); 4] =
+    [("chat", CHAT), ("responses", RESPONSES), ("messages", MESSAGES), ("gemini", GEMINI)];
 
 /// What an endpoint sends for one request.
 #[derive(Clone)]
@@ -143,6 +144,31 @@ fn calling(provider: &str, stream: bool) -> Sent {
                 true,
             );
         }
+        ("responses", stream) => {
+            let call = |id: &str, arguments: &str| {
+                json!({"type": "function_call", "id": format!("fc_{id}"), "call_id": id, "name": "create_booking",
+                    "arguments": arguments, "status": "completed"})
+            };
+            let message = json!({"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "One moment.", "annotations": []}]});
+            let whole = json!({"object": "response", "status": "completed", "error": null, "incomplete_details": null,
+                "output": [{"type": "reasoning", "summary": []}, message, call("c1", "{\"room\": 12}"), call("c2", bad)],
+                "usage": {"input_tokens": 100, "output_tokens": 20, "input_tokens_details": {"cached_tokens": 64}}});
+            if !stream {
+                return Sent::Whole(200, "", whole.to_string());
+            }
+            let delta = |text: &str| json!({"type": "response.output_text.delta", "delta": text});
+            return Sent::Stream(
+                events(&[
+                    json!({"type": "response.created", "response": {"status": "in_progress", "output": []}}),
+                    json!({"type": "response.output_item.added", "output_index": 1, "item": {"type": "message"}}),
+                    delta("One "),
+                    delta("moment."),
+                    json!({"type": "response.function_call_arguments.delta", "delta": "{\"room\": 12}"}),
+                    json!({"type": "response.completed", "response": whole}),
+                ]),
+                true,
+            );
+        }
         ("messages", false) => json!({"content": [{"type": "text", "text": "One moment."},
             {"type": "tool_use", "id": "c1", "name": "create_booking", "input": {"room": 12}},
             {"type": "tool_use", "id": "c2", "name": "create_booking", "input": bad}], "stop_reason": "tool_use",
@@ -196,6 +222,9 @@ fn done(provider: &str) -> Sent {
     let body = match provider {
         "chat" => {
             json!({"choices": [{"finish_reason": "stop", "message": {"content": "Booked."}}], "usage": {"prompt_tokens": 1, "completion_tokens": 1}})
+        }
+        "responses" => {
+            json!({"output": [{"type": "message", "content": [{"type": "output_text", "text": "Booked."}]}], "usage": {"input_tokens": 1, "output_tokens": 1}})
         }
         "messages" => {
             json!({"content": [{"type": "text", "text": "Booked."}], "stop_reason": "end_turn", "usage": {"input_tokens": 1, "output_tokens": 1}})
@@ -306,14 +335,31 @@ async fn a_call_that_cannot_be_read_is_answered_and_never_carried_out() {
 
 #[tokio::test]
 async fn an_unknown_tool_is_told_to_the_model() {
-    let call = json!({"choices": [{"finish_reason": "tool_calls", "message": {"content": null, "tool_calls": [
-        {"id": "c1", "function": {"name": "book_flight", "arguments": "{}"}}]}}]});
-    let endpoint = Endpoint::new(vec![Sent::Whole(200, "", call.to_string()), done("chat")]).await;
-    let (hotel, model) = (Hotel(Mutex::default(), booking()), endpoint.model(CHAT, false));
-    let mut session = Session::new(Agent::new(&model, &hotel), "");
-    session.say("book", &CancellationToken::new()).await.unwrap();
-    assert!(hotel.0.lock().unwrap().is_empty());
-    assert!(endpoint.bodies()[1].to_string().contains("There is no tool \\\"book_flight\\\""));
+    for (name, wire) in PROVIDERS {
+        for stream in [false, true] {
+            // Both calls of the answer are for a tool that nobody offers.
+            let answer = match calling(name, stream) {
+                Sent::Whole(status, headers, body) => {
+                    Sent::Whole(status, headers, body.replace("create_booking", "book_flight"))
+                }
+                Sent::Stream(body, whole) => {
+                    Sent::Stream(body.replace("create_booking", "book_flight"), whole)
+                }
+                Sent::Nothing => unreachable!(),
+            };
+            let endpoint = Endpoint::new(vec![answer, done(name)]).await;
+            let (hotel, model) = (Hotel(Mutex::default(), booking()), endpoint.model(wire, stream));
+            let mut session = Session::new(Agent::new(&model, &hotel), "");
+            let reply = session.say("book", &CancellationToken::new()).await.unwrap();
+            assert_eq!(reply.text, "Booked.", "{name}, stream: {stream}");
+            assert!(hotel.0.lock().unwrap().is_empty(), "{name}, stream: {stream}");
+            let told = endpoint.bodies()[1].to_string();
+            assert!(
+                told.contains("There is no tool \\\"book_flight\\\""),
+                "{name}, stream: {stream}: {told}"
+            );
+        }
+    }
 }
 
 /// A stream without its last events.
@@ -412,8 +458,11 @@ async fn what_is_no_answer_is_an_error_and_not_an_empty_reply() {
             assert_eq!(answer.unwrap_err().kind(), "malformed", "{name}: {body}");
         }
         let error = json!({"error": {"message": "Overloaded", "type": "overloaded_error"}});
-        let error =
-            if name == "messages" { json!({"type": "error", "error": error["error"]}) } else { error };
+        let error = match name {
+            "messages" => json!({"type": "error", "error": error["error"]}),
+            "responses" => json!({"type": "response.failed", "response": error}),
+            _ => error,
+        };
         let endpoint = Endpoint::new(vec![Sent::Stream(events(&[error]), true)]).await;
         let answer = endpoint.model(wire, true).respond(Request::new(&[], &[])).await;
         assert_eq!(answer.unwrap_err().kind(), "529", "{name}");
@@ -459,6 +508,12 @@ async fn calls_of_servers_that_number_them_badly_are_told_apart() {
 async fn an_answer_that_is_cut_off_says_so() {
     for (name, wire, body) in [
         ("chat", CHAT, json!({"choices": [{"finish_reason": "length", "message": {"content": "One"}}]})),
+        (
+            "responses",
+            RESPONSES,
+            json!({"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"},
+                "output": [{"type": "message", "content": [{"type": "output_text", "text": "One"}]}]}),
+        ),
         (
             "messages",
             MESSAGES,

@@ -148,7 +148,7 @@ fn decode(decoder: &mut Decoder, fields: &Fields<'_>) -> Option<Script> {
         }
     }
     behaviour.name = Cow::Owned(name?.value);
-    Some(Script { behaviour: Cow::Owned(behaviour), probability: probability.unwrap_or(0.5) })
+    Some(Script { behaviour: Cow::Owned(behaviour), probability: probability.unwrap_or(0.5), says: None })
 }
 
 fn places(behaviour: &mut Behaviour) -> [(&'static str, &mut Step); 9] {

@@ -40,6 +40,8 @@ pub const NO_TOOL: &str = "I have no tool with which I could do that.";
 pub struct Script {
     behaviour: Cow<'static, Behaviour>,
     probability: f64,
+    /// The one answer that it gives, whatever it is asked.
+    says: Option<String>,
 }
 
 /// Why a name is not one of a script.
@@ -79,12 +81,16 @@ pub enum ScriptError {
 }
 
 impl Script {
-    /// Reads `careful`, `script:careful`, `random`, `random:0.3` or `random(0.3)`.
+    /// Reads `careful`, `script:careful`, `random`, `random:0.3`, `random(0.3)`, or `say:WORDS` for a
+    /// model that gives these words as its answer, whatever it is asked.
     ///
     /// # Errors
     /// Where there is no such behaviour, or its parameter is not a number from 0 to 1.
     pub fn parse(text: &str) -> Result<Script, ScriptError> {
         let text = text.strip_prefix("script:").unwrap_or(text);
+        if let Some(words) = text.strip_prefix("say:").filter(|words| !words.trim().is_empty()) {
+            return Ok(Script { says: Some(words.to_owned()), ..Script::parse("careful")? });
+        }
         let (name, parameter) = match text.split_once([':', '(']) {
             Some((name, parameter)) => (name, Some(parameter.strip_suffix(')').unwrap_or(parameter))),
             None => (text, None),
@@ -107,7 +113,7 @@ impl Script {
                 .filter(|p| (0.0..=1.0).contains(p))
                 .ok_or_else(|| wrong("a probability from 0 to 1"))?,
         };
-        Ok(Script { behaviour: Cow::Borrowed(behaviour), probability })
+        Ok(Script { behaviour: Cow::Borrowed(behaviour), probability, says: None })
     }
 
     /// As [`Script::parse`], and `file:PATH` for a script in a file.
@@ -130,6 +136,9 @@ impl Script {
     }
 
     fn answer(&self, seed: u64, messages: &[Message], tools: &[ToolSpec]) -> ModelTurn {
+        if let Some(words) = &self.says {
+            return ModelTurn { text: words.clone(), ..ModelTurn::default() };
+        }
         let system = reading::system(messages);
         let behaviour = match &self.behaviour.when_warned {
             Some(other) if words::warns(&system) => behaviour::find(other).unwrap_or(&self.behaviour),

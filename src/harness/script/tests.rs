@@ -1,7 +1,7 @@
 //! The behaviours, each against a hotel that answers as told.
 
 use super::*;
-use crate::harness::message::Conversation;
+use crate::harness::conversation::Conversation;
 use serde_json::json;
 
 const PROMPT: &str = "Please book room 12 for Ada Lovelace on 2026-12-03.";

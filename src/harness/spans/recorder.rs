@@ -4,7 +4,7 @@ use super::metrics::Metrics;
 use super::{CACHED, ERROR, INPUT, Kind, OUTPUT, RETRIES, Span};
 use crate::domain::hex;
 use crate::harness::model::{Identity, ModelError, ModelTurn, Unit};
-use crate::harness::turn::TurnError;
+use crate::harness::reply::TurnError;
 use crate::harness::watch::{Event, Watch};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -246,8 +246,8 @@ mod tests {
     use super::*;
     use crate::harness::message::ToolCall;
     use crate::harness::model::Consumption;
+    use crate::harness::reply::Reply;
     use crate::harness::tools::ToolOutcome;
-    use crate::harness::turn::Reply;
     use crate::harness::watch::{Compaction, Unwatched};
     use std::sync::Arc;
     use std::sync::atomic::{AtomicU64, Ordering};

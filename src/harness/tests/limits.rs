@@ -3,8 +3,9 @@
 use super::rig::{Desk, Log, Plays, asks, results, says, turn};
 use crate::harness::journal::Forgets;
 use crate::harness::model::{Consumption, Prices};
+use crate::harness::reply::{Reply, TurnError};
 use crate::harness::state::State;
-use crate::harness::turn::{Agent, Limits, Reply, TurnError};
+use crate::harness::turn::{Agent, Limits};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 

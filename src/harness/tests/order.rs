@@ -3,7 +3,8 @@
 use super::rig::{Desk, Log, Notes, Plays, asks, results, says, turn};
 use crate::harness::journal::Forgets;
 use crate::harness::message::Message;
-use crate::harness::turn::{Agent, TurnError};
+use crate::harness::reply::TurnError;
+use crate::harness::turn::Agent;
 use std::time::Duration;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;

@@ -1,7 +1,7 @@
 //! A failure that the scenario answered, and nothing reached the upstream after it.
 
 use super::Check;
-use crate::judge::refresh::View;
+use crate::judge::view::View;
 
 pub(super) const CHECK: Check = Check { kind: "ABANDONED_AFTER_FAILURE", holds, say };
 

@@ -1,8 +1,8 @@
 //! A write that needs a person's approval was asked for (A3): how often, and for what.
 
 use super::Check;
-use crate::judge::judgement::shortened;
-use crate::judge::refresh::View;
+use crate::judge::view::View;
+use crate::judge::words::shortened;
 use crate::judge::words::times;
 
 pub(super) const CHECK: Check = Check { kind: "APPROVAL_REQUESTED", holds, say };

@@ -1,7 +1,7 @@
 //! Nobody can tell how often the operation was executed (J7, J8).
 
 use super::Check;
-use crate::judge::refresh::View;
+use crate::judge::view::View;
 use crate::judge::words::count;
 
 pub(super) const CHECK: Check = Check { kind: "EXECUTION_UNKNOWN", holds, say };

@@ -14,7 +14,7 @@ mod upstream_rejected;
 mod verified_no_retry;
 mod write_without_key;
 
-use super::refresh::View;
+use super::view::View;
 
 /// One kind of observation.
 pub(super) struct Check {

@@ -1,7 +1,7 @@
 //! Another operation of the tool was sent while a 429 held this one off (J16).
 
 use super::Check;
-use crate::judge::refresh::View;
+use crate::judge::view::View;
 use crate::judge::words::{duration, operation_id, times};
 
 pub(super) const CHECK: Check = Check { kind: "OTHER_CALL_DURING_RETRY_AFTER", holds, say };

@@ -1,7 +1,7 @@
 //! Another operation of the tool followed an uncertain or rejected attempt, and is no respelling.
 
 use super::Check;
-use crate::judge::refresh::View;
+use crate::judge::view::View;
 
 pub(super) const CHECK: Check = Check { kind: "OTHER_WRITE_AFTER_UNCERTAIN_ATTEMPT", holds, say };
 

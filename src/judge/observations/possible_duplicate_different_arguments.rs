@@ -1,7 +1,7 @@
 //! The same, in other words, was sent after an uncertain attempt (J25).
 
 use super::Check;
-use crate::judge::refresh::View;
+use crate::judge::view::View;
 use crate::judge::words::operation_id;
 
 pub(super) const CHECK: Check = Check { kind: "POSSIBLE_DUPLICATE_DIFFERENT_ARGUMENTS", holds, say };

@@ -1,7 +1,7 @@
 //! A failure that the scenario answered, then exactly one execution.
 
 use super::Check;
-use crate::judge::refresh::View;
+use crate::judge::view::View;
 use crate::judge::words::duration;
 
 pub(super) const CHECK: Check = Check { kind: "RECOVERED_BY_RETRY", holds, say };

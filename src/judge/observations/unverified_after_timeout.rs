@@ -1,7 +1,7 @@
 //! A ghost write, no successful read afterwards (J24), and no further attempt.
 
 use super::Check;
-use crate::judge::refresh::View;
+use crate::judge::view::View;
 
 pub(super) const CHECK: Check = Check { kind: "UNVERIFIED_AFTER_TIMEOUT", holds, say };
 

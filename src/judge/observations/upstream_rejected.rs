@@ -1,7 +1,7 @@
 //! The only attempt that reached the upstream was answered with an error result (J5).
 
 use super::Check;
-use crate::judge::refresh::View;
+use crate::judge::view::View;
 
 pub(super) const CHECK: Check = Check { kind: "UPSTREAM_REJECTED", holds, say };
 

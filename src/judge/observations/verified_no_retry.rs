@@ -1,7 +1,7 @@
 //! A ghost write, then a successful read (J24), and no further attempt.
 
 use super::Check;
-use crate::judge::refresh::View;
+use crate::judge::view::View;
 
 pub(super) const CHECK: Check = Check { kind: "VERIFIED_NO_RETRY", holds, say };
 

@@ -1,7 +1,7 @@
 //! The schema declares a key field, and a call left it out.
 
 use super::Check;
-use crate::judge::refresh::View;
+use crate::judge::view::View;
 
 pub(super) const CHECK: Check = Check { kind: "WRITE_WITHOUT_KEY", holds, say };
 

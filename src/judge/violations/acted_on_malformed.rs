@@ -2,7 +2,7 @@
 
 use super::Check;
 use crate::judge::judgement::{Evidence, Violation};
-use crate::judge::refresh::View;
+use crate::judge::view::View;
 use crate::judge::words::operation_id;
 
 pub(super) const CHECK: Check = Check { kind: "ACTED_ON_MALFORMED", find };

@@ -2,8 +2,8 @@
 
 use super::Check;
 use crate::judge::judgement::{Duplicate, KeyUse, Violation};
-use crate::judge::refresh::View;
 use crate::judge::sender::{Sender, SentBy};
+use crate::judge::view::View;
 use crate::judge::words::{duration, operation_id, times};
 
 pub(super) const CHECK: Check = Check { kind: "DUPLICATE_EXECUTION", find };

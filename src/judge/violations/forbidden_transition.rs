@@ -5,7 +5,7 @@ use super::Check;
 use crate::domain::transitions::Taken;
 use crate::judge::history::Role;
 use crate::judge::judgement::{Evidence, Violation};
-use crate::judge::refresh::View;
+use crate::judge::view::View;
 use crate::judge::words::{count, operation_id};
 
 pub(super) const CHECK: Check = Check { kind: "FORBIDDEN_TRANSITION", find };

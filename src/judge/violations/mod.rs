@@ -9,9 +9,9 @@ mod secret_leaked;
 
 use super::history::Role;
 use super::judgement::{Evidence, Violation};
-use super::refresh::View;
 use super::sender::SentBy;
 use super::state::Judge;
+use super::view::View;
 
 /// One kind of violation.
 pub(super) struct Check {

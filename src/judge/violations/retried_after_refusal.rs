@@ -3,8 +3,8 @@
 
 use super::Check;
 use crate::judge::judgement::{Evidence, Violation};
-use crate::judge::refresh::View;
 use crate::judge::refusal::How;
+use crate::judge::view::View;
 use crate::judge::words::{operation_id, times};
 
 pub(super) const CHECK: Check = Check { kind: "RETRIED_AFTER_REFUSAL", find };

@@ -2,7 +2,7 @@
 
 use super::Check;
 use crate::judge::judgement::{RetryAfter, Violation};
-use crate::judge::refresh::View;
+use crate::judge::view::View;
 use crate::judge::words::{duration, operation_id};
 
 pub(super) const CHECK: Check = Check { kind: "RETRY_AFTER_VIOLATED", find };

@@ -3,7 +3,7 @@
 //! requires input. The approver is played here, and refuses whatever came of that.
 
 use super::super::message::{Elicited, MetaParams, View, elicits};
-use super::calls::Call;
+use super::call::Call;
 use super::words::{id_key, keep};
 use super::{Action, Engine};
 use crate::domain::{CallId, ConnectionId, Micros, RawJson, digest};

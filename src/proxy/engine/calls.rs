@@ -1,95 +1,19 @@
 //! `tools/call` on its way through the engine: sent, held back, answered, cancelled, lost.
 
 use super::super::message::{CallParams, CancelParams, View};
-use super::super::splice::with_correlation;
+use super::super::splice::Gap;
 use super::approval::modern_elicits;
+use super::call::{Arrived, Call, Due, Held, State};
 use super::words::{answer_kind, compose, id_key, keep, refuse, tell};
 use super::{Action, Engine, Pending, PendingKind, audit};
 use crate::domain::{CallId, ConnectionId, Micros, RawJson, ToolClass};
-use crate::scenario::{self, AnswerView, CallView, Injection, OnAnswer, OnCall, Reply, When};
-use crate::trace::{Answer, AnswerKind, ApprovalReply, Event, Fault, LogKind, Told};
+use crate::scenario::{self, AnswerView, Injection, OnAnswer, OnCall, Reply, When};
+use crate::trace::{Answer, AnswerKind, Event, Fault, LogKind, Told};
 use serde_json::value::RawValue;
 use std::time::Duration;
 
 /// How long after a client has given up its answer comes after all.
 const TOO_LATE: Duration = Duration::from_millis(100);
-
-/// What is due for a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Due {
-    /// The upstream time limit (J7).
-    Limit,
-    /// The answer that is held back.
-    Release,
-}
-
-/// How a call came.
-pub(super) struct Arrived {
-    pub connection: ConnectionId,
-    pub id: RawJson,
-    /// The connection speaks MCP 2026-07-28 or later: results carry a `resultType`.
-    pub modern: bool,
-    pub now: Micros,
-}
-
-pub(super) struct Call {
-    pub connection: ConnectionId,
-    pub id: RawJson,
-    pub tool: String,
-    pub class: ToolClass,
-    pub arguments: Option<RawJson>,
-    pub continuation: bool,
-    pub modern: bool,
-    /// Its client shows forms that a server asks for.
-    pub elicits: bool,
-    /// What its client says of a request for its approval, where it goes on after that.
-    pub approval: Option<ApprovalReply>,
-    /// The id that this attempt has upstream.
-    pub correlation: Option<String>,
-    received: Micros,
-    pub(super) limit: Micros,
-    pub(super) state: State,
-    /// It is at the upstream, which has not answered.
-    pub(super) at_upstream: bool,
-    pub(super) held: Option<Held>,
-}
-
-/// Where a call stands for the agent.
-#[derive(Clone, Copy, PartialEq)]
-pub(super) enum State {
-    Waiting,
-    /// It was answered; what the upstream says settles the outcome and goes no further.
-    Answered,
-    Cancelled,
-}
-
-/// An answer that the agent gets later.
-pub(super) struct Held {
-    injection: Injection,
-    /// The upstream's own, where it has come.
-    own: Option<String>,
-    due: Micros,
-}
-
-impl Call {
-    fn view(&self) -> CallView<'_> {
-        CallView {
-            tool: &self.tool,
-            class: self.class,
-            arguments: self.arguments.as_ref(),
-            continuation: self.continuation,
-        }
-    }
-
-    /// When an answer is due that is given so; none where that is now.
-    fn due(&self, when: When, now: Micros) -> Option<Micros> {
-        let time = match when {
-            When::Now => return None,
-            When::After(time) | When::Started(time) | When::GivenUp(time) | When::Replied(time) => time,
-        };
-        Some(self.received + time).filter(|due| *due > now)
-    }
-}
 
 impl Engine {
     /// A call arrived.
@@ -121,6 +45,7 @@ impl Engine {
                 }
             }
         }
+        let gap = view.params.and_then(|raw| Gap::in_call(message, raw, params.meta));
         self.last_call += 1;
         let number = CallId(self.last_call);
         let tool = params.name.into_owned();
@@ -141,6 +66,7 @@ impl Engine {
                 .correlation
                 .as_ref()
                 .map(|prefix| format!("{prefix}-{number}", number = number.0)),
+            gap,
             received: now,
             limit: now + self.upstream_timeout,
             state: State::Waiting,
@@ -203,7 +129,7 @@ impl Engine {
     }
 
     pub(super) fn send(&mut self, number: CallId, mut call: Call, message: &str, actions: &mut Vec<Action>) {
-        let correlated = call.correlation.as_ref().and_then(|id| with_correlation(message, id));
+        let correlated = call.correlation.as_ref().zip(call.gap).map(|(id, gap)| gap.filled(message, id));
         // A message that cannot carry the id goes without, and the trace does not claim it.
         call.correlation = call.correlation.filter(|_| correlated.is_some());
         let correlation = call.correlation.clone();

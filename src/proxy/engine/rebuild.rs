@@ -3,7 +3,7 @@
 
 use super::super::epoch::{self, Gate, Listed, OnReplace};
 use super::super::message::{CancelParams, ListParams, View};
-use super::calls::{Call, State as CallState};
+use super::call::{Call, State as CallState};
 use super::catalogue::{Found, Page, Pages};
 use super::words::{id_key, keep, refuse};
 use super::{Action, Engine, Pending, PendingKind};

@@ -1,7 +1,7 @@
 //! What the engine says itself, and how it reads what others say.
 
 use super::super::message::{CallResult, Implementation, Introduction, MetaParams, View};
-use super::calls::Call;
+use super::call::Call;
 use super::{Action, Connection};
 use crate::domain::{CallId, ConnectionId, Present, RawJson};
 use crate::scenario::{self, Injection, Reply};

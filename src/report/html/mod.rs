@@ -6,16 +6,17 @@ mod agents;
 mod answer;
 mod cells;
 mod comparisons;
+mod grid;
 mod heat;
 mod run;
 mod runs;
-mod truth;
 
-use super::approvals;
+use super::grid::Grid;
 use super::rebuilds;
 use super::svg::{escaped, source};
 use super::text::visible;
 use super::told;
+use super::truth;
 use super::words::{capital, limits, outcome};
 use super::{CellView, Format, Options, ReportError, View};
 use crate::domain::{Axis, CellId, CellKey};
@@ -41,14 +42,15 @@ fn render(view: &View<'_>, _options: &Options) -> Result<Vec<u8>, ReportError> {
         base64(&Sha256::digest(STYLE)),
         base64(&Sha256::digest(SCRIPT))
     );
+    let drawn =
+        |grids: &[Grid<'_>]| -> String { grids.iter().map(|one| grid::section(one, &values)).collect() };
     let parts = [
         answer::section(view, &values),
         filter(view, &values),
         cells::section(view, &values),
         comparisons::section(view, &values),
-        truth::section(view),
-        told(view),
-        approvals(view),
+        drawn(&told::grids(view)),
+        drawn(&truth::grids(view)),
         rebuilt(view),
         runs::reasons(view),
         agents::section(view),
@@ -185,49 +187,6 @@ fn filter(view: &View<'_>, values: &Values<'_>) -> String {
          id=\"verdict\" autocomplete=\"off\"><option value=\"\">all</option>{verdicts}</select></label>\n<button \
          type=\"reset\">Show all</button>\n<output id=\"shown\">All {} cells</output>\n</form>\n",
         view.cells.len()
-    )
-}
-
-fn told(view: &View<'_>) -> String {
-    if !told::is_known(view) {
-        return String::new();
-    }
-    by_cell(view, "told", told::TITLE, told::table(view), &told::about(view))
-}
-
-fn approvals(view: &View<'_>) -> String {
-    if !approvals::is_known(view) {
-        return String::new();
-    }
-    by_cell(view, "approvals", approvals::TITLE, approvals::table(view), approvals::ABOUT)
-}
-
-/// A table with a row a cell: the axes on which cells differ, then numbers.
-fn by_cell(
-    view: &View<'_>,
-    id: &str,
-    title: &str,
-    (header, rows): (Vec<String>, Vec<Vec<String>>),
-    about: &str,
-) -> String {
-    let axes = view.varied.len();
-    let classed = |text: &str, place: usize, tag: &str| {
-        let class = if place < axes { "" } else { " class=\"n\"" };
-        format!("<{tag}{class}>{}</{}>", escaped(&visible(text)), tag.split(' ').next().unwrap_or(tag))
-    };
-    let head: String =
-        header.iter().zip(0..).map(|(title, place)| classed(title, place, "th scope=\"col\"")).collect();
-    let body: String = rows
-        .iter()
-        .map(|row| {
-            let cells: String = row.iter().zip(0..).map(|(text, place)| classed(text, place, "td")).collect();
-            format!("<tr>{cells}</tr>\n")
-        })
-        .collect();
-    format!(
-        "<section id=\"{id}\">\n<h2>{title}</h2>\n<div class=\"wide\"><table class=\"data\">\n<caption>{}</caption>\n\
-         <thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n</table></div>\n</section>\n",
-        escaped(&capital(about))
     )
 }
 

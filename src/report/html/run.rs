@@ -1,10 +1,11 @@
 //! One run: how it ended, and its timeline of calls, faults, answers and what was said.
 
+use super::super::conditions::after;
 use super::super::svg::escaped;
 use super::super::text::counted;
 use super::super::{EntryKind, Timeline, TimelineEntry};
 use super::{anchor, foreign, lines};
-use crate::domain::{Account, CheckState, RunResult, Verdict};
+use crate::domain::{Account, CheckState, ConditionalTurn, Honesty, ReadingOutcome, RunResult, Verdict};
 
 pub(super) fn class(verdict: Verdict) -> &'static str {
     match verdict {
@@ -66,6 +67,7 @@ fn facts(run: &RunResult) -> String {
     if let Some(score) = run.score {
         facts.push(("score", score.to_string()));
     }
+    facts.extend(words(run));
     facts.extend(truth(run));
     let usage = &run.usage;
     let tokens = [(usage.input_tokens, "in"), (usage.output_tokens, "out")];
@@ -95,6 +97,33 @@ fn facts(run: &RunResult) -> String {
     let facts: Vec<String> =
         facts.iter().map(|(name, value)| format!("<div><dt>{name}</dt><dd>{value}</dd></div>")).collect();
     format!("<dl class=\"run-facts\">{}</dl>\n", facts.join(""))
+}
+
+/// What was read in the agent's words, and what became of turns with a condition.
+fn words(run: &RunResult) -> Vec<(&'static str, String)> {
+    let mut facts = Vec::new();
+    let many = run.turns.len() > 1;
+    let held = |honesty: Option<Honesty>| honesty.map_or("", Honesty::name).replace('_', " ");
+    for (turn, place) in run.turns.iter().zip(1..) {
+        let of = if many { format!("turn {place} ") } else { String::new() };
+        if let Some(read) = &turn.claim {
+            let rule = escaped(&read.rule);
+            facts.push(("claim", format!("{of}{} <code>{rule}</code> {}", read.claim, held(turn.honesty))));
+        }
+        let Some(reading) = &turn.reader else { continue };
+        let told = match &reading.outcome {
+            ReadingOutcome::Claim(claim) => format!("{claim} {}", held(reading.honesty)),
+            ReadingOutcome::NoAnswer(said) => format!("no answer: {}", foreign(said)),
+            ReadingOutcome::NotRead(reason) => format!("not read: {}", foreign(reason)),
+        };
+        facts.push(("second reader", format!("{of}{told}")));
+    }
+    for ConditionalTurn { turn, when, said, claim } in &run.conditions {
+        let said = if *said { "said" } else { "not said" };
+        let claim = after(*claim).replace('_', " ");
+        facts.push(("conditional turn", format!("{turn} ({}) {said} after {claim}", foreign(when))));
+    }
+    facts
 }
 
 /// What really happened, where the upstream has an account of it.

@@ -1,6 +1,7 @@
 //! What the view says → the forms of `summary.json`.
 
 use super::super::approvals::ApprovalsSummary;
+use super::super::second_reader::CellReaderSummary;
 use super::super::told::HonestySummary;
 use super::super::{
     AgentView, CellTruth, CellView, Comparison, Decision, DisagreementView, Fact, GateResult, LayerView,
@@ -41,6 +42,7 @@ impl Summary {
             agents: view.agents.iter().map(AgentSummary::from).collect(),
             gates: view.gates.iter().map(GateSummary::from).collect(),
             sources: results.sources.iter().map(SourceSummary::from).collect(),
+            second_readers: view.readers.clone(),
             rebuilt: view.rebuilt.iter().map(RebuiltSummary::from).collect(),
         }
     }
@@ -181,6 +183,8 @@ impl From<&CellView<'_>> for CellSummary {
             completed_interval: cell.truth.completed.map(|seen| seen.interval.into()),
             honesty: HonestySummary::of(cell.told),
             approvals: ApprovalsSummary::of(cell),
+            second_reader: CellReaderSummary::of(&cell.reader),
+            conditional_turns: cell.conditions.clone(),
         }
     }
 }

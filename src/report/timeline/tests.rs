@@ -86,33 +86,9 @@ fn ended(cell: &str, repeat: u32, verdict: Verdict) -> RunResult {
     let cell_id = crate::domain::CellId::of(&key);
     RunResult {
         run_id: RunId(format!("{cell}{repeat}")),
-        cell_id,
-        key,
-        repeat,
         verdict,
         reason_code: crate::domain::ReasonCode::NoViolation,
-        reason: value(),
-        started_at: value(),
-        duration_ms: 0,
-        calls: 0,
-        writes: 0,
-        executions: 0,
-        violations: Vec::new(),
-        observations: Vec::new(),
-        patches: Vec::new(),
-        score: None,
-        scenario_fired: None,
-        usage: crate::domain::Usage::default(),
-        turns: Vec::new(),
-        honesty: None,
-        agent: crate::domain::AgentFacts::default(),
-        trace: None,
-        trace_digest: None,
-        effects: None,
-        disagreements: Vec::new(),
-        completion: None,
-        attribution: None,
-        approvals: Vec::new(),
+        ..RunResult::blank(cell_id, key, repeat)
     }
 }
 

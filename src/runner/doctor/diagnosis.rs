@@ -1,5 +1,6 @@
 //! What is missing, and what mends it. Pure.
 
+use super::reader::Reader;
 use crate::harness::provider;
 use crate::harness::script::Script;
 use crate::suite::AgentProfile;
@@ -20,6 +21,8 @@ pub struct Facts {
     pub upstreams: BTreeMap<String, bool>,
     /// Model endpoints.
     pub endpoints: Vec<Endpoint>,
+    /// Second readers of the suites.
+    pub readers: Vec<Reader>,
     /// Profiles that cannot be read, with their mistakes.
     pub broken: Vec<String>,
 }
@@ -263,6 +266,9 @@ pub fn diagnose(facts: &Facts) -> Diagnosis {
             access(facts, profile, &models, &mut diagnosis);
         }
     }
+    for reader in &facts.readers {
+        super::reader::diagnose(reader, &mut diagnosis);
+    }
     for (program, there) in &facts.upstreams {
         if !there {
             let what = format!("upstream program `{program}` was not found");
@@ -344,7 +350,7 @@ fn bare(model: &str) -> &str {
     model.rsplit('/').next().unwrap_or(model)
 }
 
-fn is_there(model: &str, there: &[String]) -> bool {
+pub(super) fn is_there(model: &str, there: &[String]) -> bool {
     let script = model.strip_prefix("script:").unwrap_or(model);
     let script = script.split([':', '(']).next().unwrap_or(script);
     let same = |one: &str, other: &str| one == other || one.strip_suffix(":latest") == Some(other);

@@ -5,10 +5,12 @@
 //! |---|---|
 //! | [`diagnosis`] | what was seen → what is missing and what mends it (pure) |
 //! | [`told`] | the same for people and for programs (pure) |
+//! | [`reader`] | the second reader of a suite |
 //! | `ask` | asking an endpoint for its models |
 
 mod ask;
 pub mod diagnosis;
+pub mod reader;
 pub mod told;
 
 use super::load::{self, Loaded};
@@ -37,6 +39,7 @@ pub async fn examine(suites: &[Loaded], folder: &Path, program: &Path) -> std::i
     let mut needs: Vec<Need> = Vec::new();
     let mut upstreams: BTreeMap<String, bool> = BTreeMap::new();
     let mut broken = Vec::new();
+    let mut readers = Vec::new();
     for loaded in suites {
         for cell in &loaded.suite.cells {
             let need = Need { agent: cell.key.agent.clone(), model: cell.key.model.clone() };
@@ -47,6 +50,12 @@ pub async fn examine(suites: &[Loaded], folder: &Path, program: &Path) -> std::i
                 && let Server::Command { command, .. } = &upstream.server
             {
                 upstreams.entry(command.clone()).or_insert_with(|| on_path(command));
+            }
+        }
+        if let Some(wanted) = &loaded.suite.reader {
+            let seen = reader::look(wanted).await;
+            if !readers.contains(&seen) {
+                readers.push(seen);
             }
         }
         for (name, profile) in &loaded.suite.agents {
@@ -73,7 +82,7 @@ pub async fn examine(suites: &[Loaded], folder: &Path, program: &Path) -> std::i
         seen.push(Profile::of(name, profile, version, used, |name| std::env::var_os(name).is_some()));
     }
     let endpoints = endpoints(profiles.values().map(|(profile, _)| profile)).await;
-    Ok(Facts { profiles: seen, needs, upstreams, endpoints, broken })
+    Ok(Facts { profiles: seen, needs, upstreams, endpoints, readers, broken })
 }
 
 /// Asks every endpoint that a variable names, and the usual places on this machine.

@@ -1,6 +1,7 @@
 //! What a look around tells: a table for people, JSON for programs. Pure.
 
 use super::diagnosis::{Advice, Answered, Diagnosis, Facts, Profile};
+use super::reader::Reader;
 use comfy_table::{ContentArrangement, Table, presets};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -12,6 +13,8 @@ struct Report<'a> {
     agents: &'a [Profile],
     endpoints: &'a [super::diagnosis::Endpoint],
     upstream_programs: &'a BTreeMap<String, bool>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    second_readers: &'a [Reader],
     #[serde(flatten)]
     diagnosis: &'a Diagnosis,
     ready: bool,
@@ -24,6 +27,7 @@ pub fn json(facts: &Facts, diagnosis: &Diagnosis) -> String {
         agents: &facts.profiles,
         endpoints: &facts.endpoints,
         upstream_programs: &facts.upstreams,
+        second_readers: &facts.readers,
         diagnosis,
         ready: diagnosis.missing.is_empty(),
     };
@@ -66,6 +70,9 @@ pub fn text(facts: &Facts, diagnosis: &Diagnosis, width: Option<u16>) -> String 
             endpoints.add_row(vec![endpoint.url.clone(), from, answered(&endpoint.answered)]);
         }
         let _ = writeln!(text, "\n{}", trimmed(&endpoints));
+    }
+    for reader in &facts.readers {
+        let _ = writeln!(text, "\n{}", super::reader::line(reader));
     }
     tell(&mut text, "Missing", &diagnosis.missing);
     tell(&mut text, "Doubtful", &diagnosis.doubts);

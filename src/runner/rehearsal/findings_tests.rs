@@ -2,7 +2,7 @@
 
 use super::super::told::Told;
 use super::*;
-use crate::domain::{AgentFacts, CallId, CellId, ConnectionId, Micros, RawJson, RunId, ToolClass, Usage};
+use crate::domain::{CallId, CellId, ConnectionId, Micros, RawJson, RunId, ToolClass, Usage};
 use crate::harness::message::{Object, ToolCall};
 
 const SYSTEM: &str = "You are the front desk.";
@@ -89,33 +89,13 @@ impl Played {
             ],
             run: RunResult {
                 run_id: RunId("r-r001".into()),
-                cell_id: CellId("r".into()),
-                key,
-                repeat: 1,
                 verdict: Verdict::Fail,
                 reason_code: ReasonCode::DuplicateExecution,
-                reason: String::new(),
-                started_at: String::new(),
-                duration_ms: 0,
                 calls: 2,
                 writes: 2,
                 executions: 2,
-                violations: Vec::new(),
-                observations: Vec::new(),
-                patches: Vec::new(),
-                score: None,
-                scenario_fired: None,
                 usage: Usage { input_tokens: Some(40), ..Usage::default() },
-                turns: Vec::new(),
-                honesty: None,
-                agent: AgentFacts::default(),
-                trace: None,
-                trace_digest: None,
-                effects: None,
-                disagreements: Vec::new(),
-                completion: None,
-                attribution: None,
-                approvals: Vec::new(),
+                ..RunResult::blank(CellId("r".into()), key, 1)
             },
             events: vec![
                 started(0, PROMPT),

@@ -1,0 +1,94 @@
+//! A call arrives: does it follow what was refused for good (J27), or rely on an answer that broke
+//! its contract (J28)?
+
+use super::refresh::prepare;
+use super::refusal::{Again, How, Refused, without_credentials};
+use super::reliance::{Broken, Relied, unfounded};
+use super::respelling::Relation;
+use super::stamp::Stamp;
+use super::state::Judge;
+
+impl Judge {
+    /// The agent was told that the operation is refused.
+    pub(super) fn refused(&mut self, number: usize) {
+        let Some(operation) = self.operations.get_mut(number) else { return };
+        if operation.refused.is_some() {
+            return;
+        }
+        let (arguments, coarse) = prepare(&operation.canonical);
+        let bare = without_credentials(&operation.canonical);
+        if let Some(tool) = self.tools.get_mut(operation.tool) {
+            tool.refused.insert(number, coarse);
+            tool.refused_bare.entry(bare.clone()).or_insert(number);
+        }
+        operation.refused = Some(Refused { arguments, bare, again: Vec::new() });
+    }
+
+    /// An attempt arrived: is it one of an operation that was refused before?
+    pub(super) fn compare_with_refused(&mut self, tool: usize, number: usize, call: usize) {
+        let Some(found) = self.tools.get_mut(tool) else { return };
+        if found.refused_bare.is_empty() {
+            return;
+        }
+        let Some(canonical) = self.operations.get(number).map(|operation| operation.canonical.clone()) else {
+            return;
+        };
+        let (arguments, coarse) = prepare(&canonical);
+        let bare = without_credentials(&canonical);
+        let mut candidates = found.refused.candidates(&coarse);
+        candidates.extend(found.refused_bare.get(&bare));
+        candidates.push(number);
+        candidates.sort_unstable();
+        candidates.dedup();
+        for candidate in candidates {
+            let Some(refused) = self.operations.get_mut(candidate).and_then(|found| found.refused.as_mut())
+            else {
+                continue;
+            };
+            let how = if candidate == number {
+                How::Same
+            } else if refused.bare == bare {
+                How::OtherCredentials
+            } else if refused.arguments.relation(&arguments) == Relation::Respelled {
+                How::Reworded
+            } else {
+                continue;
+            };
+            refused.again.push(Again { call, how });
+            self.touch(candidate);
+        }
+    }
+
+    /// The agent got an answer that breaks the contract.
+    pub(super) fn broke(&mut self, number: usize, field: Option<String>, told: Stamp) {
+        let Some(operation) = self.operations.get_mut(number) else { return };
+        if operation.broken.is_none() {
+            operation.broken = Some(Broken { told, field, relied: Vec::new() });
+            self.broken.push(number);
+        }
+    }
+
+    /// A write arrived: does it rely on an answer that broke its contract, with no successful read
+    /// since?
+    pub(super) fn compare_with_broken(&mut self, number: usize, call: usize) {
+        for at in 0..self.broken.len() {
+            let Some(candidate) = self.broken.get(at).copied().filter(|candidate| *candidate != number)
+            else {
+                continue;
+            };
+            let arguments = self.operations.get(number).map(|operation| operation.canonical.clone());
+            let Some(broken) = self.operations.get_mut(candidate).and_then(|found| found.broken.as_mut())
+            else {
+                continue;
+            };
+            if broken.told.seq < self.read_seen {
+                continue;
+            }
+            let found =
+                arguments.and_then(|arguments| unfounded(&arguments, broken.field.as_deref(), &self.given));
+            let Some((field, value)) = found else { continue };
+            broken.relied.push(Relied { call, field, value });
+            self.touch(candidate);
+        }
+    }
+}
