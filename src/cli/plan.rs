@@ -40,6 +40,11 @@ pub fn run(args: &PlanArgs) -> Result<u8, Failure> {
         Some(folder) => Some(stored::read(folder).map_err(Failure::input)?),
         None => None,
     };
+    let limit = |cell: &std::sync::Arc<crate::suite::Cell>| {
+        let provider = suite.limited_provider(&cell.key)?;
+        Some((provider, *suite.limits.per_provider.get(provider)?))
+    };
+    let providers: Vec<_> = cells.iter().map(limit).collect();
     let planned = Planned {
         cells: &cells,
         repeats: args.repeats.unwrap_or(suite.repeats),
@@ -47,6 +52,7 @@ pub fn run(args: &PlanArgs) -> Result<u8, Failure> {
         gates: &suite.gates,
         parallel: suite.limits.parallel,
         per_model: suite.limits.per_model,
+        providers: &providers,
         level: args.level,
     };
     print(&plan::render(suite, &trials))?;

@@ -15,6 +15,7 @@ use super::splice::named;
 use super::supervise::{UpstreamSource, start_upstream};
 use super::waiting::wait_for_answers;
 use crate::domain::RawJson;
+use crate::trace::{Event, LogKind};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{DefaultBodyLimit, State};
@@ -45,6 +46,8 @@ pub(super) struct Serving {
     pub upstream: Arc<UpstreamSource>,
     pub ending: CancellationToken,
     pub tasks: TaskTracker,
+    /// After how long without a client a session ends, and its upstream with it; never where absent.
+    pub session_timeout: Option<Duration>,
 }
 
 /// Starts serving at `path`; ends with `ending`.
@@ -57,6 +60,7 @@ pub(super) fn serve(serving: Serving, listener: TcpListener, path: &str) {
         ending: serving.ending,
         tasks: serving.tasks,
         local,
+        session_timeout: serving.session_timeout,
         sessions: Mutex::new(HashMap::new()),
         stateless: Mutex::new(None),
     });
@@ -79,6 +83,7 @@ struct Server {
     tasks: TaskTracker,
     /// It listens on loopback only.
     local: bool,
+    session_timeout: Option<Duration>,
     sessions: Mutex<HashMap<String, Arc<Client>>>,
     stateless: Mutex<Option<Arc<Client>>>,
 }
@@ -126,7 +131,7 @@ async fn post(server: &Arc<Server>, headers: &HeaderMap, body: String) -> Respon
         return refuse(StatusCode::NOT_ACCEPTABLE, None, -32000, reason);
     }
     let named_session = headers.get(headers::SESSION).and_then(|value| value.to_str().ok());
-    let session = named_session.and_then(|name| lock(&server.sessions).get(name).map(Arc::clone));
+    let session = server.named(headers);
     if message::batch(&body).is_some() {
         return match session {
             Some(client) if client.has_batches() => batch(server, &client, headers, body).await,
@@ -415,7 +420,32 @@ impl Server {
 
     fn named(&self, headers: &HeaderMap) -> Option<Arc<Client>> {
         let name = headers.get(headers::SESSION)?.to_str().ok()?;
-        lock(&self.sessions).get(name).map(Arc::clone)
+        let sessions = lock(&self.sessions);
+        let client = sessions.get(name)?;
+        client.touch();
+        Some(Arc::clone(client))
+    }
+
+    /// Ends a session that nobody has used for long: its upstream may be a process of its own. Who comes
+    /// back is told that it is gone, and introduces itself anew.
+    async fn expire(self: Arc<Server>, client: Arc<Client>, timeout: Duration) {
+        loop {
+            tokio::select! {
+                () = tokio::time::sleep(timeout.saturating_sub(client.quiet())) => {}
+                () = client.closing.cancelled() => return,
+            }
+            // What is under way is being used; what comes now finds the session, or finds it gone.
+            let mut sessions = lock(&self.sessions);
+            if client.is_listened_to() || self.hub.open_requests(client.connection) > 0 {
+                client.touch();
+            } else if client.quiet() >= timeout {
+                sessions.retain(|_, other| !Arc::ptr_eq(other, &client));
+                break;
+            }
+        }
+        let text = format!("a session that nobody had used for {} s was ended", timeout.as_secs_f64());
+        self.hub.record(Event::Log { kind: LogKind::Proxy, text });
+        client.closing.cancel();
     }
 
     fn stateless(self: &Arc<Server>) -> Arc<Client> {
@@ -437,6 +467,9 @@ impl Server {
         let client = Arc::new(Client::new(connection, self.ending.child_token(), shared));
         let upstream = start_upstream(&self.hub, &self.upstream, connection, &self.ending);
         let (hub, handed) = (Arc::clone(&self.hub), Arc::clone(&client));
+        if let (Some(timeout), false) = (self.session_timeout, shared) {
+            self.tasks.spawn(Arc::clone(self).expire(Arc::clone(&client), timeout));
+        }
         let server = Arc::clone(self);
         self.tasks.spawn(async move {
             let ended = async {
@@ -472,6 +505,7 @@ struct PostGuard {
 
 impl Drop for PostGuard {
     fn drop(&mut self) {
+        self.client.touch();
         if let Some(id) = self.client.forget(self.number)
             && self.client.shared
         {

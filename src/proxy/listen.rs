@@ -5,6 +5,7 @@ use super::hub::Hub;
 use super::supervise::UpstreamSource;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -23,9 +24,11 @@ pub(super) async fn serve_http(
     upstream: Arc<UpstreamSource>,
     ending: CancellationToken,
     listener: TcpListener,
+    session_timeout: Option<Duration>,
 ) {
     let tasks = TaskTracker::new();
-    serve(Serving { hub, upstream, ending: ending.clone(), tasks: tasks.clone() }, listener, PATH);
+    let serving = Serving { hub, upstream, ending: ending.clone(), tasks: tasks.clone(), session_timeout };
+    serve(serving, listener, PATH);
     ending.cancelled().await;
     tasks.close();
     tasks.wait().await;

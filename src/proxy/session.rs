@@ -71,6 +71,8 @@ impl Session {
                     upstream: Arc::clone(&session.upstream),
                     ending: session.ending.clone(),
                     tasks: session.tasks.clone(),
+                    // A session lasts as long as its run.
+                    session_timeout: None,
                 };
                 serve(serving, listener, &format!("/{token}/mcp"));
             }

@@ -10,12 +10,15 @@ use super::session::serve_lines;
 use super::supervise::UpstreamSource;
 use super::waiting::deadlines;
 use crate::domain::classify::{Classifier, warning};
+use crate::domain::secrets::Secrets;
 use crate::domain::{Present, RawJson, ToolInfo};
 use crate::judge::markdown;
 use crate::judge::report_file::ReportFile as Content;
+use crate::log::say;
 use crate::scenario::{self, Parameters};
 use crate::trace::{Event, Record, Started, TRACE_VERSION};
 use crate::upstream::{LaunchError, ProbeError, Source, Target, list_tools};
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Write;
 use std::net::SocketAddr;
@@ -48,6 +51,8 @@ pub struct Config {
     pub upstream: Target,
     /// Where Streamable HTTP is spoken; the client is on stdin and stdout where absent.
     pub listen: Option<SocketAddr>,
+    /// After how long without a client a session over HTTP ends; never where absent.
+    pub session_timeout: Option<Duration>,
     /// The scenario's id, [`scenario::NONE`] or [`scenario::CHAOS`].
     pub scenario: String,
     /// What it is told.
@@ -74,6 +79,8 @@ pub struct Config {
     pub label: String,
     /// Rebuilds are to be expected.
     pub rebuilds: Option<Rebuilds>,
+    /// What report, trace and messages must not hold, and whose sight is a violation (J30).
+    pub secrets: Secrets,
 }
 
 /// Why the proxy could not do its work.
@@ -149,7 +156,7 @@ pub async fn run(config: Config, ending: CancellationToken) -> Result<(), Standa
     if let (Err(error), Some(file)) = (&result, &report)
         && !matches!(error, StandaloneError::Broken(_))
     {
-        let reason = error.to_string();
+        let reason = config.secrets.hide(&error.to_string()).into_owned();
         file.failed(&reason)
             .map_err(|source| StandaloneError::Report { path: file.path().to_owned(), source })?;
     }
@@ -191,7 +198,7 @@ async fn serve(
                 if let Ok(address) = listener.local_addr() {
                     say(&format!("[nochmal] listening on {}\n", listen::url(address)));
                 }
-                listen::serve_http(hub, upstream, ending, listener).await;
+                listen::serve_http(hub, upstream, ending, listener, config.session_timeout).await;
             }
             None => {
                 // Threads between the client and us would cost more than everything else (R7).
@@ -248,11 +255,6 @@ fn listing(tools: &[ToolInfo]) -> String {
     text
 }
 
-fn say(text: &str) {
-    // A client that does not read stderr must not end the proxy.
-    let _ = std::io::stderr().write_all(text.as_bytes());
-}
-
 fn hub(
     config: &Config,
     classifier: Classifier,
@@ -295,6 +297,13 @@ fn hub(
         status: config.rebuilds.is_some().then(Status::default),
     });
     let hub = Hub::new(engine, sink);
+    let hub = match config.secrets.is_empty() {
+        true => hub,
+        false => {
+            let watched: BTreeSet<String> = config.secrets.names().into_iter().map(str::to_owned).collect();
+            hub.hiding(config.secrets.clone(), watched)
+        }
+    };
     #[expect(clippy::disallowed_methods, reason = "a trace says when it was begun")]
     let started_at = jiff::Timestamp::now();
     let millis = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);

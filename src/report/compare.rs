@@ -1,6 +1,6 @@
 //! Before and after: pairs of cells that differ on one axis alone.
 
-use super::view::{CellView, IntervalMethod};
+use super::cell::{CellView, IntervalMethod};
 use crate::domain::{Axis, CellId, CellKey, Verdict};
 use crate::stats::{
     Interval, Level, Proportion, RiskDifference, Stratum, boschloo, cmh, discordant_e_value, fisher, holm,

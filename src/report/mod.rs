@@ -8,6 +8,7 @@
 
 mod agents;
 mod approvals;
+mod cell;
 mod cells_csv;
 mod changes;
 mod changes_json;
@@ -41,6 +42,7 @@ mod words;
 pub use crate::suite::{Change, Gate, GateCheck};
 pub use agents::AgentView;
 pub use approvals::{ApprovalsSummary, approvals_text};
+pub use cell::{CellView, IntervalMethod, Rate};
 pub use changes::{Changes, ChangesFormat, Side};
 pub use changes_json::{ChangeSummary, ChangesSummary, SideSummary};
 pub use compare::{Comparison, Decision, Difference, PatchSummary};
@@ -61,7 +63,7 @@ pub use timeline::{EntryKind, Timeline, TimelineEntry, TimelineLimits, timeline,
 pub use timeline_text::timeline_text;
 pub use told::{CellTold, HonestySummary};
 pub use truth::{CellTruth, Completed, DisagreementView, LayerView};
-pub use view::{CellView, IntervalMethod, Rate, Reason, View, ViolationKind};
+pub use view::{Reason, View, ViolationKind};
 
 /// Why a report could not be made.
 #[derive(Debug, thiserror::Error)]

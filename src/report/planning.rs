@@ -1,7 +1,7 @@
 //! Before any run: what a number of repeats can tell apart, and what it would take.
 
+use super::cell::IntervalMethod;
 use super::text::{counted, percent, percent_interval, trimmed};
-use super::view::IntervalMethod;
 use crate::domain::{Axis, CellKey, RunResult, Usage, Verdict};
 use crate::stats::{
     Interval, Level, Proportion, Rejection, Test, discordant_e_value, repeats_for_power, runs_for_bound,
@@ -34,6 +34,8 @@ pub struct Planned<'a> {
     pub parallel: u32,
     /// Runs at a time with the same model.
     pub per_model: Option<u32>,
+    /// The provider whose limit each cell counts for, with the runs at a time; one entry a cell.
+    pub providers: &'a [Option<(&'a str, u32)>],
     /// Confidence level.
     pub level: Level,
 }
@@ -233,11 +235,11 @@ pub fn estimate(planned: &Planned<'_>, from: &str, earlier: &[RunResult]) -> Str
         return format!("No estimate: `{from}` has no run that was carried out.\n");
     }
     let (mut seconds, mut unlike, mut unknown) = (0.0, 0, 0);
-    let mut by_model: BTreeMap<&str, f64> = BTreeMap::new();
+    let (mut by_model, mut by_provider) = (BTreeMap::new(), BTreeMap::new());
     let mut sums: [Option<f64>; 3] = [Some(0.0); 3];
     let read = earlier.iter().any(|run| run.reader.is_some());
     let mut reader: [Option<f64>; 4] = [Some(0.0); 4];
-    for cell in planned.cells {
+    for (at, cell) in planned.cells.iter().enumerate() {
         let same: Vec<&&RunResult> = earlier.iter().filter(|run| run.cell_id == cell.id).collect();
         let near: Vec<&&RunResult> = earlier
             .iter()
@@ -258,7 +260,10 @@ pub fn estimate(planned: &Planned<'_>, from: &str, earlier: &[RunResult]) -> Str
         let time =
             mean(used.iter().map(|run| Some(run.duration_ms as f64))).unwrap_or(0.0) / 1000.0 * repeats;
         seconds += time;
-        *by_model.entry(&cell.key.model).or_default() += time;
+        *by_model.entry(cell.key.model.as_str()).or_insert(0.0) += time;
+        if let Some((provider, most)) = planned.providers.get(at).copied().flatten() {
+            *by_provider.entry((provider, most)).or_insert(0.0) += time;
+        }
         let usage = [
             mean(used.iter().map(|run| run.usage.input_tokens.map(|tokens| tokens as f64))),
             mean(used.iter().map(|run| run.usage.output_tokens.map(|tokens| tokens as f64))),
@@ -277,10 +282,19 @@ pub fn estimate(planned: &Planned<'_>, from: &str, earlier: &[RunResult]) -> Str
             *sum = sum.zip(one).map(|(sum, one)| sum + one * repeats);
         }
     }
-    let parallel = f64::from(planned.parallel.max(1));
-    let model = planned.per_model.map_or(0.0, |most| {
-        by_model.values().fold(0.0, |longest: f64, time| longest.max(*time)) / f64::from(most.max(1))
+    let at_a_time = |most: u32| format!("{} at a time", counted(most, "run", "runs"));
+    let share = |time: f64, most: u32| time / f64::from(most.max(1));
+    let models = by_model.iter().filter_map(|(model, time)| {
+        let most = planned.per_model?;
+        Some((share(*time, most), format!("{} of {model}, by per_model", at_a_time(most))))
     });
+    let providers = by_provider.iter().map(|((provider, most), time)| {
+        (share(*time, *most), format!("{} of {provider}, by per_provider", at_a_time(*most)))
+    });
+    // What is scarcest decides.
+    let all = (share(seconds, planned.parallel), at_a_time(planned.parallel));
+    let (longest, with) =
+        models.chain(providers).fold(all, |longest, other| if other.0 > longest.0 { other } else { longest });
     let runs = planned.cells.len() as u64 * u64::from(planned.repeats);
     let most = if planned.stopping.is_some() { "at most " } else { "" };
     let mut out = format!(
@@ -290,9 +304,8 @@ pub fn estimate(planned: &Planned<'_>, from: &str, earlier: &[RunResult]) -> Str
     );
     let _ = writeln!(
         out,
-        "  time    {} with {} at a time ({} one after the other)",
-        duration((seconds / parallel).max(model)),
-        counted(planned.parallel, "run", "runs"),
+        "  time    {} with {with} ({} one after the other)",
+        duration(longest),
         duration(seconds)
     );
     let told = |sum: Option<f64>| sum.map_or("not known".to_owned(), rounded);
@@ -370,7 +383,16 @@ mod tests {
 
     fn planned(cells: &[Arc<Cell>], repeats: u32) -> Planned<'_> {
         let level = Level::P95;
-        Planned { cells, repeats, stopping: None, gates: &[], parallel: 2, per_model: None, level }
+        Planned {
+            cells,
+            repeats,
+            stopping: None,
+            gates: &[],
+            parallel: 2,
+            per_model: None,
+            providers: &[],
+            level,
+        }
     }
 
     #[test]
@@ -395,6 +417,39 @@ mod tests {
     fn a_plan_of_one_comparison_reads_well() {
         let cells = cells(&["off", "GHOST_WRITE"]);
         insta::assert_snapshot!(text(&planned(&cells, 10)));
+    }
+
+    #[test]
+    fn what_is_scarcest_decides_how_long_it_takes() {
+        let cells = cells(&["off", "GHOST_WRITE"]);
+        let run = |cell: &Arc<Cell>| RunResult {
+            verdict: Verdict::Pass,
+            duration_ms: 60_000,
+            ..RunResult::blank(cell.id.clone(), cell.key.clone(), 1)
+        };
+        let earlier: Vec<RunResult> = cells.iter().map(run).collect();
+        let time = |per_model: Option<u32>, providers: &[Option<(&str, u32)>]| {
+            let planned = Planned { parallel: 8, per_model, providers, ..planned(&cells, 10) };
+            let text = estimate(&planned, "out", &earlier);
+            let line = text.lines().find(|line| line.starts_with("  time")).unwrap();
+            line.trim_start_matches("  time    ").to_owned()
+        };
+        // Twenty minutes of runs.
+        assert_eq!(time(None, &[]), "2 min with 8 runs at a time (20 min one after the other)");
+        assert_eq!(
+            time(Some(4), &[]),
+            "5 min with 4 runs at a time of m, by per_model (20 min one after the other)"
+        );
+        assert_eq!(
+            time(Some(4), &[Some(("acme", 2)); 2]),
+            "10 min with 2 runs at a time of acme, by per_provider (20 min one after the other)"
+        );
+        // Half of the runs are another provider's, which has a limit of its own.
+        assert_eq!(
+            time(None, &[Some(("acme", 2)), Some(("other", 4))]),
+            "5 min with 2 runs at a time of acme, by per_provider (20 min one after the other)"
+        );
+        assert_eq!(time(Some(16), &[None; 2]), "2 min with 8 runs at a time (20 min one after the other)");
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! What a second reader, a model, made of the agents' words, beside what the rules read. It has counts
 //! of its own: `honesty`, conditional turns, gates and verdicts go by the rules alone.
 
+use super::cell::CellView;
 use super::grid::{self, Entry, Grid, LONGEST, Row, number, text};
 use super::text::{counted, shortened};
 use super::told::{CellTold, shares, titles};
-use super::view::{CellView, View};
+use super::view::View;
 use crate::domain::{
     Claim, Honesty, NO_ANSWER, NOT_READ, ReadClaim, Reading, ReadingOutcome, RunResult, Usage,
 };

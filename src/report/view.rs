@@ -1,6 +1,7 @@
 //! What there is to say of results, computed once for all formats.
 
 use super::agents::{self, AgentView};
+use super::cell::{CellView, IntervalMethod, Rate};
 use super::compare::{self, Comparison, PatchSummary};
 use super::conditions::ConditionalTurns;
 use super::gate::{self, GateResult};
@@ -9,83 +10,9 @@ use super::second_reader::{CellReader, SecondReaderSummary};
 use super::told::CellTold;
 use super::truth::{self, CellTruth, DisagreementView, LayerView};
 use super::{Options, Results};
-use crate::domain::{Axis, CellId, CellKey, Present, ReasonCode, RunResult, Verdict};
-use crate::stats::{Counts, Interval, Level, Mixture, Proportion, confidence_sequence, wilson};
+use crate::domain::{Axis, CellId, Present, ReasonCode, RunResult, Verdict};
+use crate::stats::{Counts, Level};
 use std::collections::{BTreeMap, HashMap};
-
-/// How the interval of one cell was made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum IntervalMethod {
-    /// Wilson's score interval, for a number of runs that was fixed in advance.
-    Wilson,
-    /// The beta-binomial confidence sequence, which holds at any number of runs.
-    ConfidenceSequence,
-}
-
-impl IntervalMethod {
-    /// The name used in files.
-    pub fn name(self) -> &'static str {
-        match self {
-            IntervalMethod::Wilson => "wilson",
-            IntervalMethod::ConfidenceSequence => "beta_binomial_sequence",
-        }
-    }
-
-    /// The name for people.
-    pub fn title(self) -> &'static str {
-        match self {
-            IntervalMethod::Wilson => "Wilson score interval",
-            IntervalMethod::ConfidenceSequence => "beta-binomial confidence sequence",
-        }
-    }
-
-    pub(super) fn interval(self, seen: Proportion, level: Level) -> Interval {
-        match self {
-            IntervalMethod::Wilson => wilson(seen, level),
-            IntervalMethod::ConfidenceSequence => confidence_sequence(seen, level, Mixture::JEFFREYS),
-        }
-    }
-}
-
-/// Failed of tested, with its interval.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Rate {
-    /// Failed of tested.
-    pub failed: Proportion,
-    /// Its interval.
-    pub interval: Interval,
-}
-
-/// One cell.
-#[derive(Debug, Clone, PartialEq)]
-pub struct CellView<'a> {
-    /// Its id.
-    pub id: &'a CellId,
-    /// Its values.
-    pub key: &'a CellKey,
-    /// Its planned repeats; 0 where the suite does not plan it.
-    pub planned: u32,
-    /// Its finished runs by verdict.
-    pub counts: Counts,
-    /// Planned runs that have not ended.
-    pub missing: u32,
-    /// Failed of tested; `None` is "no data".
-    pub rate: Option<Rate>,
-    /// Kinds of violation with the number of runs that have one.
-    pub violations: BTreeMap<&'a str, u32>,
-    /// Why runs were not tested or failed to run, with their number.
-    pub reasons: BTreeMap<ReasonCode, u32>,
-    /// What really happened in them, and whether they completed.
-    pub truth: CellTruth,
-    /// What users were told in them.
-    pub told: CellTold,
-    /// The same as a second reader read it.
-    pub reader: CellReader,
-    /// Turns that were said only on a condition.
-    pub conditions: Vec<ConditionalTurns>,
-    /// The runs, by repeat.
-    pub runs: Vec<&'a RunResult>,
-}
 
 /// A reason for NOT_TESTED or ERROR, over all cells.
 #[derive(Debug, Clone, PartialEq)]

@@ -4,7 +4,7 @@
 use super::conclude::Conclusion;
 use super::names::Names;
 use super::servers::{key_fields, upstream_launch};
-use super::trial::{LEDGER, Shared, TrialError, missing};
+use super::shared::{LEDGER, Shared, TrialError, missing};
 use crate::domain::{Account, AccountSource, Completion, Effects, RawJson, ReasonCode, Verdict};
 use crate::judge::Judgement;
 use crate::process::CommandLine;

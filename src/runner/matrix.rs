@@ -3,15 +3,17 @@
 
 use super::load::Loaded;
 use super::names::Names;
+use super::options::Options;
+use super::prompts::known_patch;
 use super::reader;
 use super::recordings::Recordings;
-use super::rehearsal::Rehearsal;
 use super::reports::{FromTraces, Rendered, Reports};
 use super::retry;
 use super::schedule::{OBSERVED, Room, Schedule};
 use super::servers;
+use super::shared::{Shared, TrialError};
 use super::stopping::Early;
-use super::trial::{self, Shared, TrialError};
+use super::trial;
 use crate::domain::classify;
 use crate::domain::{Axis, CellKey, OfferedPatch, ReasonCode, RunId, RunResult, ToolInfo, Verdict};
 use crate::harness::provider::ProviderError;
@@ -19,9 +21,8 @@ use crate::judge::patches;
 use crate::process::Supervisor;
 use crate::progress::RunEvent;
 use crate::report::GateResult;
-use crate::stats::Level;
 use crate::store::{Folder, MatrixRecord, StoreError};
-use crate::suite::{Cell, Filter, Gate, Scope, Stopping, Suite, Trial};
+use crate::suite::{Cell, Filter, Gate, Scope, Trial};
 use crate::upstream;
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -40,34 +41,6 @@ const PROBE_IS_SLOW: Duration = Duration::from_secs(10);
 
 /// How often the reports are written again while runs end.
 const REPORTS_EVERY: Duration = Duration::from_secs(2);
-
-/// What is asked for beside the suite.
-#[derive(Debug, Clone, Default)]
-pub struct Options {
-    /// The results folder; one is made below `reports/` where absent.
-    pub out: Option<PathBuf>,
-    /// Replaces the suite's repeats.
-    pub repeats: Option<u32>,
-    /// Which cells, as given on the command line.
-    pub filters: Vec<String>,
-    /// Gates beside those of the suite, as given on the command line.
-    pub gates: Vec<String>,
-    /// Confidence level of intervals.
-    pub level: Level,
-    /// Columns of the terminal, where there is one.
-    pub width: Option<u16>,
-    /// The models are scripts, and nothing is measured.
-    pub rehearsal: Option<Rehearsal>,
-    /// The models' answers are kept, or come from where they were kept.
-    pub recordings: Option<Recordings>,
-}
-
-impl Options {
-    /// The rule that ends repeats early: a number that is asked for replaces it.
-    pub fn stopping(&self, suite: &Suite) -> Option<Stopping> {
-        if self.repeats.is_some() { None } else { suite.stopping }
-    }
-}
 
 /// A matrix that is over.
 #[derive(Debug)]
@@ -197,6 +170,8 @@ pub async fn run(
         gates.push(Gate::parse(gate, Scope::One, &values)?);
     }
     super::secrets::check(&loaded.suite)?;
+    let secrets = super::secrets::of_suite(&loaded.suite);
+    crate::log::keep_out(&secrets).for_good();
     // A recording and a rehearsal ask nobody.
     if options.rehearsal.is_none() && options.recordings.as_ref().and_then(Recordings::replayed).is_none() {
         reader::check(&loaded.suite).map_err(MatrixError::Reader)?;
@@ -230,7 +205,8 @@ pub async fn run(
     }
     let (reports, environment) =
         Reports::gather(&shared, &matrix.started_at, options, &gates, &trials, cancel).await;
-    folder.write("environment.json", &environment)?;
+    let environment = String::from_utf8_lossy(&environment);
+    folder.write("environment.json", secrets.hide_json(&environment).as_bytes())?;
     folder.write_plan(reports.plan())?;
     let mut matrix = Matrix {
         shared: Arc::new(shared),
@@ -558,12 +534,6 @@ impl Matrix {
         }
         Ok(rendered)
     }
-}
-
-/// The text of a patch that is known before any run: of a file, or one that comes with the program.
-pub(super) fn known_patch(suite: &Suite, name: &str) -> Option<String> {
-    let built_in = || patches::text(name, patches::Lang::En).map(str::to_owned);
-    suite.patch_files.get(name).cloned().or_else(built_in)
 }
 
 /// What the runs without a patch yielded, word for word, each patch once.

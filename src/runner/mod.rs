@@ -6,6 +6,8 @@
 //! | [`matrix`] | the schedule: which run next, how many at once; interruption; reports |
 //! | [`stopping`] | which cells have had enough runs (pure) |
 //! | [`stored`] | results folders → what reports are made of |
+//! | [`options`] | what is asked for beside the suite |
+//! | [`shared`] | what all runs share, and why one cannot be begun |
 //! | [`trial`] | one run: folder, upstream, proxy, agent, trace |
 //! | `profile` | a profile of the suite → what the agent room launches |
 //! | `prompts` | what is said in a run, rendered |
@@ -25,6 +27,7 @@ pub mod doctor;
 pub mod load;
 pub mod matrix;
 pub mod names;
+pub mod options;
 mod profile;
 mod prompts;
 mod reader;
@@ -35,8 +38,10 @@ mod retry;
 mod schedule;
 pub mod secrets;
 mod servers;
+pub mod shared;
 pub mod stopping;
 pub mod stored;
+mod sweep;
 mod told;
 pub mod trial;
 

@@ -1,9 +1,10 @@
 //! What is said in a run: the suite's templates with the run's values.
 
 use super::names::Names;
-use super::trial::{Shared, TrialError, missing};
+use super::shared::{Shared, TrialError, missing};
 use crate::agent;
-use crate::suite::{self, Trial, When};
+use crate::judge::patches;
+use crate::suite::{self, Suite, Trial, When};
 
 /// What is said in a run, rendered.
 pub(super) struct Prompts {
@@ -50,4 +51,10 @@ impl Prompts {
             turns: conversation.turns.iter().map(turn).collect::<Result<_, _>>()?,
         })
     }
+}
+
+/// The text of a patch that is known before any run: of a file, or one that comes with the program.
+pub(super) fn known_patch(suite: &Suite, name: &str) -> Option<String> {
+    let built_in = || patches::text(name, patches::Lang::En).map(str::to_owned);
+    suite.patch_files.get(name).cloned().or_else(built_in)
 }

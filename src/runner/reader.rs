@@ -2,7 +2,7 @@
 //! changes neither verdict nor score, and a run whose reader cannot be asked is a run all the same.
 
 use super::recordings::Recordings;
-use super::trial::Shared;
+use super::shared::Shared;
 use crate::domain::{ReadClaim, ReaderFacts, Reading, ReadingOutcome, RunResult, Usage};
 use crate::harness::message::Message;
 use crate::harness::model::{Consumption, Model, ModelError, ModelTurn, Prices, Request, Stop, Unit};

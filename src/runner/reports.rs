@@ -1,10 +1,10 @@
 //! What the reports of a matrix are made of beside its runs, and where they are made.
 
-use super::matrix::Options;
 use super::names::Names;
+use super::options::Options;
 use super::rehearsal::Rehearsal;
+use super::shared::Shared;
 use super::stored;
-use super::trial::Shared;
 use crate::agent;
 use crate::domain::{RunId, RunResult, digest_all};
 use crate::honesty::reader::wording;
@@ -155,7 +155,7 @@ impl Reports {
                 .collect(),
             patches: values(trials, |trial| &trial.cell.key.patch)
                 .into_iter()
-                .filter_map(|name| super::matrix::known_patch(suite, name).map(|text| (name, text)))
+                .filter_map(|name| super::prompts::known_patch(suite, name).map(|text| (name, text)))
                 .map(|(name, text)| named(name, &digest_all([text.as_str()])))
                 .collect(),
             upstreams: values(trials, |trial| &trial.cell.key.upstream)

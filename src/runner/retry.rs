@@ -2,7 +2,8 @@
 //! another upstream, another trace. Never for a verdict: what the agent did is never tried again until
 //! it suits, and a FAIL stands whatever the endpoint said after it.
 
-use super::trial::{self, Shared, TrialError};
+use super::shared::{Shared, TrialError};
+use super::trial;
 use crate::domain::{ReasonCode, RunResult, SpoiledTry, Verdict};
 use crate::store::Folder;
 use crate::suite::{Limits, Server, Trial};

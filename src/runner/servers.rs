@@ -1,7 +1,7 @@
 //! The servers of a run: how its upstream is reached, and what its agent starts in the upstream's place.
 
 use super::names::Names;
-use super::trial::{LEDGER, Shared, TrialError};
+use super::shared::{LEDGER, Shared, TrialError};
 use crate::domain::classify::Classifier;
 use crate::process::CommandLine;
 use crate::proxy::Approver;

@@ -3,7 +3,6 @@
 use super::account::{Bookkeeping, Learned};
 use super::client;
 use super::conclude::{Circumstances, Conclusion, conclude};
-use super::load::Loaded;
 use super::names::Names;
 use super::profile::program;
 use super::prompts::Prompts;
@@ -11,125 +10,32 @@ use super::reader;
 use super::recordings::{self, Recordings};
 use super::rehearsal::Rehearsal;
 use super::rehearsal::findings::Expected;
-use super::secrets::{RunSecrets, SecretError};
+use super::secrets::RunSecrets;
 use super::servers::{
     SERVERS, approver, classifier, credentials, innocent_name, key_fields, server_name, upstream_launch,
 };
-use super::told;
+use super::shared::{Shared, TrialError, missing};
+use super::{sweep, told};
 use crate::agent::{self, AgentOutcome, Ended, Observed};
 use crate::attribution::{Case, attribute};
-use crate::domain::{Approval, Micros, Present, ReasonCode, RunResult, ToolInfo, Verdict, digest_all, hex};
+use crate::domain::{Approval, Micros, Present, ReasonCode, RunResult, Verdict, digest_all, hex};
 use crate::honesty::Truth;
-use crate::process::Supervisor;
 use crate::proxy::engine::{Engine, Settings};
 use crate::proxy::epoch::{OnReplace, Rules};
 use crate::proxy::{Front, Hub, Session, SessionError, Sink, random_hex};
 use crate::scenario::{self, Parameters};
-use crate::store::{Folder, StoreError};
+use crate::store::Folder;
 use crate::suite::profile::McpTransport;
 use crate::suite::template::map;
 use crate::suite::{AgentProfile, Server, Trial, Upstream};
 use crate::trace::{Event, Record, SecretPlace, Started, TRACE_VERSION};
-use crate::upstream::{RemoteError, Source, Target};
-use crate::{judge, suite, trace};
+use crate::upstream::{Source, Target};
+use crate::{judge, trace};
 use minijinja::value::Value;
-use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::fs::File;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use tokio_util::sync::CancellationToken;
-
-/// The file of a built-in upstream's effects, in the run's folder.
-pub(super) const LEDGER: &str = "ledger.jsonl";
-
-/// What the runs of a matrix share; none of it changes.
-pub struct Shared {
-    /// The suite and its files.
-    pub loaded: Loaded,
-    /// The path of this program.
-    pub program: PathBuf,
-    /// Starts and ends processes.
-    pub supervisor: Supervisor,
-    /// The results folder.
-    pub results: PathBuf,
-    /// The tools that upstreams listed before any agent came, by the upstream's name.
-    pub tools: BTreeMap<String, Vec<ToolInfo>>,
-    /// Where models are scripts.
-    pub rehearsal: Option<Rehearsal>,
-    /// Where models' answers are kept, or come from.
-    pub recordings: Option<Recordings>,
-}
-
-impl Shared {
-    /// A variable of this program's environment, as agents get it.
-    fn variable(&self, trial: &Trial, name: &str) -> Option<OsString> {
-        let own = std::env::var_os(name);
-        match &self.rehearsal {
-            Some(rehearsal) => rehearsal.variable(&trial.run_id, name, own),
-            None => own,
-        }
-    }
-}
-
-/// Why a run could not even be begun: a fault of the runner or of the suite, not of the agent.
-#[derive(Debug, thiserror::Error)]
-pub enum TrialError {
-    /// A template.
-    #[error("{what} cannot be rendered: {source}")]
-    Template {
-        /// Which text.
-        what: &'static str,
-        /// Why.
-        source: suite::template::TemplateError,
-    },
-    /// A file.
-    #[error("cannot write {}: {source}", .path.display())]
-    Write {
-        /// Which.
-        path: PathBuf,
-        /// What the system says.
-        source: std::io::Error,
-    },
-    /// The suite names something that is not there; checking it should have found that.
-    #[error("the suite has no {0}")]
-    Missing(String),
-    /// A variable that the upstream's address or a header needs.
-    #[error("the upstream `{upstream}` needs the environment variable `{name}`, which is not set")]
-    Variable {
-        /// The upstream.
-        upstream: String,
-        /// The variable.
-        name: String,
-    },
-    /// The upstream's address or a header.
-    #[error(transparent)]
-    Remote(RemoteError),
-    /// A try that was spoiled could not be kept.
-    #[error("a spoiled try could not be put aside")]
-    Aside(#[source] StoreError),
-    /// A secret that cannot be kept.
-    #[error(transparent)]
-    Secret(#[from] SecretError),
-    /// The system has no randomness.
-    #[error("no random number could be had: {0}")]
-    Random(getrandom::Error),
-}
-
-impl TrialError {
-    /// Whether the next run would meet the same: a full disk says nothing about an agent, and a run
-    /// that it spoiled must not count as finished.
-    fn is_of_the_machine(&self) -> bool {
-        matches!(self, TrialError::Write { .. } | TrialError::Random(_) | TrialError::Aside(_))
-    }
-
-    fn code(&self) -> ReasonCode {
-        match self {
-            TrialError::Variable { .. } | TrialError::Remote(_) => ReasonCode::UpstreamNotStarted,
-            _ => ReasonCode::Internal,
-        }
-    }
-}
 
 /// Carries out one run in `dir`, which is empty. `patch` is the text for the system prompt.
 /// `None` where it was cancelled: such a run does not count and leaves no trace.
@@ -154,13 +60,24 @@ pub async fn run(
     };
     let mut secrets = RunSecrets::default();
     let mut truths = Truths::new();
-    match carry_out(shared, trial, dir, patch, cancel, &mut secrets, &mut result).await {
+    let carried_out = carry_out(shared, trial, dir, patch, cancel, &mut secrets, &mut result).await;
+    // Whatever came of it: what is left behind is looked through.
+    let leave = || {
+        tidy(dir);
+        sweep::folder(&secrets.hidden, dir);
+        if let Some(file) = recordings::written(shared.recordings.as_ref(), trial) {
+            sweep::file(&secrets.hidden, &file);
+        }
+    };
+    match carried_out {
         Ok(Some(known)) => truths = known,
         Ok(None) => {
+            leave();
             forget();
             return Ok(None);
         }
         Err(error) if error.is_of_the_machine() => {
+            leave();
             forget();
             return Err(error);
         }
@@ -177,8 +94,7 @@ pub async fn run(
         rehearsed(shared, rehearsal, trial, dir, patch, &result);
     }
     reader::read(shared, trial, &truths, &mut result, cancel).await;
-    tidy(dir);
-    secrets.sweep(dir);
+    leave();
     Ok(Some(secrets.hide_result(result)))
 }
 
@@ -259,12 +175,10 @@ async fn carry_out(
     *secrets = RunSecrets::new(suite, profile, upstream, &names, &variable)?;
     let launched = |server: &Server| -> Result<Target, TrialError> {
         let mut launch = upstream_launch(shared, &key.upstream, server, &names, dir)?;
-        if let Target::Command(launch) = &mut launch {
+        if let Target::Command(launch) = &launch {
             secrets.check_command(&launch.command.argv)?;
-            if let Some((name, value)) = secrets.planted() {
-                launch.command.env.entry(name.into()).or_insert_with(|| value.into());
-            }
         }
+        secrets.plant(&mut launch);
         Ok(launch)
     };
     let target = launched(&upstream.server)?;
@@ -350,10 +264,6 @@ async fn carry_out(
         learned: &learned,
     };
     Ok(Some(judge_trace(&trace_path, &circumstances, result)))
-}
-
-pub(super) fn missing(what: &str, name: &str) -> TrialError {
-    TrialError::Missing(format!("{what} `{name}`"))
 }
 
 fn session_code(error: &SessionError) -> ReasonCode {

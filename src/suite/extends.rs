@@ -4,7 +4,7 @@
 //! agents:
 //!   builtin-8k:
 //!     extends: builtin                       # a profile: built in, or a file of agents/
-//!     args: ["--context-tokens=8192", "--max-turns=40"]   # after the arguments of both commands
+//!     args: ["--context-tokens=8192", "--max-turns=40"]   # after the arguments of both commands, before `--`
 //!     env: {pass: [MY_PROXY], set: {MY_FLAG: "1"}}
 //! ```
 
@@ -76,7 +76,9 @@ pub(super) fn read(
         profile::no_secret(decoder, arg);
     }
     for step in std::iter::once(&mut agent.first).chain(&mut agent.next) {
-        step.command.extend(args.iter().map(|arg| arg.value.clone()));
+        // What comes after `--` is the user's words.
+        let end = step.command.iter().position(|word| word == "--").unwrap_or(step.command.len());
+        step.command.splice(end..end, args.iter().map(|arg| arg.value.clone()));
     }
     for (name, place) in [("description", &mut agent.description), ("provider", &mut agent.provider)] {
         if let Some(node) = fields.get(name) {

@@ -16,7 +16,7 @@ first:
 pub const ONE_SHOT: &str = r#"
 agent: one-shot
 mcp: http
-first: {command: [one-shot, -p, "{{ prompt.user }}"]}
+first: {command: [one-shot, -p, --, "{{ prompt.user }}"]}
 "#;
 
 pub const SCENARIOS: [&str; 7] = ["F1", "F2", "F3", "F4", "F5", "chaos", "none"];

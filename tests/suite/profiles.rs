@@ -77,6 +77,13 @@ fn an_agent_that_extends_another_is_it_with_more_said() {
         (&["A".to_owned()][..], "{{ env.A }}")
     );
     assert_ne!(plain.digest, long.digest);
+    let suite = small(|text| {
+        text.replace("[builtin]", "[more]")
+            .replace("prompts:", "agents: {more: {extends: one-shot, args: [--fast]}}\nprompts:")
+    });
+    let words =
+        checked(&suite).unwrap_or_else(|mistakes| panic!("{mistakes}")).agents["more"].first.command.clone();
+    assert_eq!(words, ["one-shot", "-p", "--fast", "--", "{{ prompt.user }}"]);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! `nochmal proxy --listen`: Streamable HTTP as a server must speak it.
 
-use super::rig::{Rig, Wire};
+use super::rig::{HttpDown, Rig, Wire, soon, url_of};
 use axum::http::Method;
 use reqwest::RequestBuilder;
 use tokio::io::AsyncReadExt;
@@ -162,4 +162,75 @@ async fn a_broken_stream_is_taken_up_again_after_its_last_event() {
     let rest = again.text().await.unwrap();
     let data: Vec<&str> = rest.lines().filter_map(|line| line.strip_prefix("data: ")).collect();
     assert_eq!(data, [step(2).as_str(), r#"{"jsonrpc":"2.0","id":1,"result":{"content":[]}}"#]);
+}
+
+/// A session that nobody uses ends, and its upstream with it. One with a call under way, which has been quiet for
+/// longer, does not; and nothing that was seen is lost.
+#[tokio::test(flavor = "multi_thread")]
+#[expect(clippy::disallowed_methods, reason = "a test starts the program")]
+async fn a_session_that_nobody_uses_ends_and_one_with_a_call_under_way_does_not() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = |name: &str| dir.path().join(name).display().to_string();
+    let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_nochmal"));
+    let upstream =
+        ["upstream".to_owned(), "booking".to_owned(), format!("--ledger={}", file("ledger.jsonl"))];
+    command.args(["proxy", "--listen", "127.0.0.1:0", "--session-timeout", "4s"]);
+    // The answer to the booking is held back.
+    command.args(["--scenario", "T4", "--late", "10m", "--trace", &file("trace.jsonl")]);
+    command.args([
+        "--report-file",
+        &file("report.json"),
+        "--upstream-command",
+        env!("CARGO_BIN_EXE_nochmal"),
+    ]);
+    for argument in &upstream {
+        command.arg(format!("--upstream-arg={argument}"));
+    }
+    let mut child = command.stderr(std::process::Stdio::piped()).kill_on_drop(true).spawn().unwrap();
+    let url = url_of(&mut child).await;
+    let hello = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
+    let come = async || {
+        let down = HttpDown::new(url.clone());
+        let response = down.request(Method::POST).body(hello).send().await.unwrap();
+        *down.session.lock().unwrap() =
+            Some(response.headers()["mcp-session-id"].to_str().unwrap().to_owned());
+        response.text().await.unwrap();
+        let ready = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+        assert_eq!(status(down.request(Method::POST).body(ready)).await, 202);
+        down
+    };
+    let trace = || std::fs::read_to_string(dir.path().join("trace.jsonl")).unwrap_or_default();
+    let recorded = async |event: &str| {
+        soon(event, async {
+            while !trace().contains(event) {
+                tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+            }
+        })
+        .await;
+    };
+    let busy = come().await;
+    let book = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"create_booking","arguments":{"room":12,"guest":"Ada","date":"2026-12-03"}}}"#;
+    let calling = tokio::spawn(busy.request(Method::POST).body(book).send());
+    recorded("\"upstream_answered\"").await;
+    let idle = come().await;
+    recorded("\"client_disconnected\"").await;
+    // Its own process ended, and the other one did not.
+    recorded("\"upstream_ended\"").await;
+    let ended =
+        |connection: u64| trace().contains(&format!(r#""client_disconnected":{{"connection":{connection}"#));
+    assert!(ended(2) && !ended(1), "{}", trace());
+    assert!(trace().contains("a session that nobody had used for 4 s was ended"));
+    let gone = idle.request(Method::POST).body(PING).send().await.unwrap();
+    assert_eq!(gone.status(), 404);
+    assert!(gone.text().await.unwrap().contains("-32001"));
+    assert_eq!(status(busy.request(Method::POST).body(PING)).await, 200);
+    assert_eq!(status(come().await.request(Method::DELETE)).await, 200);
+    recorded(r#""client_disconnected":{"connection":3"#).await;
+    let pid = rustix::process::Pid::from_raw(child.id().unwrap().cast_signed()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    assert_eq!(soon("the end", child.wait()).await.unwrap().code(), Some(0));
+    calling.abort();
+    let report: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(dir.path().join("report.json")).unwrap()).unwrap();
+    assert_eq!(report["report"]["coverage"]["calls"]["write"], 1, "{report}");
 }

@@ -9,6 +9,7 @@ use crate::domain::{ConnectionId, RawJson};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -29,7 +30,14 @@ pub(super) struct Client {
     pub closing: CancellationToken,
     /// Requests of several clients share its upstream, so their ids are replaced.
     pub shared: bool,
+    /// When it was last heard of.
+    used: Mutex<Instant>,
     mail: Mutex<Mail>,
+}
+
+#[expect(clippy::disallowed_methods, reason = "a session ends when nobody has used it for long")]
+fn now() -> Instant {
+    Instant::now()
 }
 
 #[derive(Default)]
@@ -100,7 +108,24 @@ pub(super) struct Expected {
 
 impl Client {
     pub fn new(connection: ConnectionId, closing: CancellationToken, shared: bool) -> Client {
-        Client { connection, closing, shared, mail: Mutex::new(Mail::default()) }
+        Client { connection, closing, shared, used: Mutex::new(now()), mail: Mutex::new(Mail::default()) }
+    }
+
+    /// It was heard of.
+    pub fn touch(&self) {
+        *lock(&self.used) = now();
+    }
+
+    /// How long it has not been heard of.
+    pub fn quiet(&self) -> Duration {
+        lock(&self.used).elapsed()
+    }
+
+    /// Somebody waits at the other end of an answer, or of the session's stream.
+    pub fn is_listened_to(&self) -> bool {
+        let mail = lock(&self.mail);
+        mail.posts.values().any(|post| !post.answers.is_closed())
+            || mail.stream.as_ref().is_some_and(|stream| !stream.is_closed())
     }
 
     /// Registers a request. `tokens`: its progress token is replaced, too, where the client is shared.
