@@ -15,6 +15,7 @@ use crate::suite::units;
 use crate::upstream::{Launch, Remote, Target};
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
+use secret::pairs;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::Write;
@@ -172,21 +173,6 @@ fn list(text: &str) -> Result<List, String> {
         return Err("an element of the list is empty".to_owned());
     }
     Ok(List(parts))
-}
-
-/// Names and values of what a flag was given. What is wrong is told by its number: whoever forgot the
-/// name has given a value that nobody may see.
-fn pairs<'t>(
-    flag: &str,
-    given: impl IntoIterator<Item = &'t str>,
-    between: char,
-    wanted: &str,
-) -> Result<Vec<(String, String)>, String> {
-    let pair = |(at, text): (usize, &str)| match text.split_once(between) {
-        Some((name, value)) if !name.trim().is_empty() => Ok((name.to_owned(), value.to_owned())),
-        _ => Err(format!("{flag}: {wanted} is wanted, and number {} is none", at + 1)),
-    };
-    given.into_iter().enumerate().map(pair).collect()
 }
 
 /// An address, or a port alone, which is on loopback.

@@ -6,6 +6,21 @@ use crate::upstream::Target;
 use crate::upstream::canary::{self, CANARY};
 use std::ffi::OsStr;
 
+/// Names and values of what a flag was given. What is wrong is told by its number: whoever forgot the
+/// name has given a value that nobody may see.
+pub(super) fn pairs<'t>(
+    flag: &str,
+    given: impl IntoIterator<Item = &'t str>,
+    between: char,
+    wanted: &str,
+) -> Result<Vec<(String, String)>, String> {
+    let pair = |(at, text): (usize, &str)| match text.split_once(between) {
+        Some((name, value)) if !name.trim().is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err(format!("{flag}: {wanted} is wanted, and number {} is none", at + 1)),
+    };
+    given.into_iter().enumerate().map(pair).collect()
+}
+
 impl ProxyArgs {
     /// The values of `--secret`, and a credential that the upstream alone gets. Nothing without the flag.
     pub(super) fn secrets(&self, upstream: &mut Target) -> Result<Secrets, String> {
