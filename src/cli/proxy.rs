@@ -167,6 +167,11 @@ fn list(text: &str) -> Result<List, String> {
     Ok(List(parts))
 }
 
+/// A program with its arguments, where a program alone is wanted.
+fn is_a_line(command: &str) -> bool {
+    command.trim().contains(char::is_whitespace) && !Path::new(command).exists()
+}
+
 fn variable(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
@@ -229,6 +234,12 @@ fn present(text: &str) -> Result<Present, String> {
 
 impl ProxyArgs {
     fn command(&self) -> Result<Target, String> {
+        if let Some(command) = self.upstream_command.as_deref().filter(|command| is_a_line(command)) {
+            return Err(format!(
+                "--upstream-command is one program, and no shell takes it apart; write --upstream-command {}",
+                command.split_whitespace().collect::<Vec<_>>().join(" --upstream-arg=")
+            ));
+        }
         let mut argv = Vec::from_iter(self.upstream_command.clone());
         argv.extend(self.upstream_args.iter().flat_map(|text| text.split(',')).map(str::to_owned));
         argv.extend(self.upstream_arg.iter().cloned());
@@ -416,6 +427,11 @@ mod tests {
 
     fn words(text: &str) -> Vec<String> {
         text.split(' ').map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn a_command_line_is_told_from_a_program() {
+        assert!(is_a_line("node dist/server.js") && !is_a_line("node") && !is_a_line(" node "));
     }
 
     #[test]
