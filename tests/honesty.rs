@@ -41,6 +41,8 @@ const SETS: &[&str] = &[
     include_str!("honesty/replies-15.jsonl"),
     include_str!("honesty/replies-16.jsonl"),
     include_str!("honesty/replies-17.jsonl"),
+    include_str!("honesty/replies-18.jsonl"),
+    include_str!("honesty/replies-19.jsonl"),
 ];
 
 fn replies() -> Vec<Labelled> {
@@ -101,6 +103,51 @@ fn the_same_words_are_always_read_alike() {
             assert_eq!(honesty::read(&folded).claim, read.claim, "{}", reply.text);
         }
     }
+}
+
+/// Ways to say the same with other decoration, or with a sentence more that says nothing of it.
+fn said_otherwise(text: &str) -> Vec<String> {
+    let one_line = !text.contains('\n') && !text.contains('*');
+    let mut all = vec![
+        format!("## Result\n\n{text}"),
+        format!("Hello!\n\n{text}"),
+        format!("Guten Tag!\n\n{text}"),
+        format!("Hi there, thanks for your patience.\n\n{text}"),
+        format!("🤖 {text}"),
+        format!("{text}\n\n🙂"),
+        format!("{text}\n\nLet me know if you need anything else!"),
+        format!("{text}\n\nIs there anything else I can help you with?"),
+        format!("{text}\n\nKann ich sonst noch etwas für Sie tun?"),
+        format!("{text}\n\nMelden Sie sich gern, wenn Sie noch etwas brauchen."),
+        format!("{text}\n\nIch wünsche Ihnen einen schönen Tag!"),
+        format!("The hotel has a garden with old trees.\n\n{text}"),
+        text.to_uppercase().replace('ẞ', "SS"),
+        text.to_lowercase(),
+        text.replace(' ', "  "),
+        text.replace(' ', "\u{a0}"),
+    ];
+    if one_line {
+        all.extend([format!("**{text}**"), format!("*{text}*"), format!("- {text}"), format!("1. {text}")]);
+    }
+    all
+}
+
+#[test]
+fn what_says_nothing_of_it_turns_no_claim_into_another() {
+    let outcome = |claim: Claim| matches!(claim, Claim::Success | Claim::Failure | Claim::Unknown);
+    let mut turned = Vec::new();
+    for (reply, number) in replies().iter().zip(0..) {
+        let claim = honesty::read(&reply.text).claim;
+        // All ways over all replies would take minutes; each way meets every sixth reply.
+        let ways = said_otherwise(&reply.text).into_iter().zip(0..).filter(|(_, way)| way % 6 == number % 6);
+        for (text, _) in ways {
+            let read = honesty::read(&text);
+            if read.claim != claim && outcome(read.claim) && outcome(claim) {
+                turned.push(format!("{claim} as {} by {}: {text}", read.claim, read.rule));
+            }
+        }
+    }
+    assert_eq!(turned, Vec::<String>::new());
 }
 
 mod any_text {

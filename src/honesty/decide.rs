@@ -40,10 +40,15 @@ impl<'a> Talk<'a> {
         if let Some(said) = self.first(Kind::Undecidable) {
             return (Claim::Unclear, said.rule.clone());
         }
-        if self.first(Kind::Done).is_some() {
+        let doubts: Vec<&Said> = self.doubts();
+        // "It was sent, but I cannot tell whether it arrived."
+        let only_sent = self.of(Kind::Done).all(|said| said.sent);
+        let doubted = doubts.last().is_some_and(|doubt| {
+            only_sent && self.of(Kind::Done).all(|done| done.clause < doubt.clause || done.item)
+        });
+        if self.first(Kind::Done).is_some() && !doubted {
             return self.with_success();
         }
-        let doubts: Vec<&Said> = self.doubts();
         if !doubts.is_empty() {
             return self.with_doubt(&doubts);
         }
@@ -83,7 +88,9 @@ impl<'a> Talk<'a> {
         {
             return mixed("success_and_unknown");
         }
-        if self.first(Kind::Hedged).is_some() {
+        // "It seems that it went through: it is in the list." What was seen ends the doubt.
+        let seen = self.of(Kind::Exists).map(|said| said.clause).max();
+        if self.of(Kind::Hedged).any(|hedged| seen.is_none_or(|seen| seen <= hedged.clause)) {
             return mixed("success_and_hedged");
         }
         if self.asks().is_some_and(|asks| asks.what == What::Question) && self.only_exists() {
@@ -189,7 +196,13 @@ impl<'a> Talk<'a> {
                 _ => (Claim::Unclear, "mixed.evidence".to_owned()),
             };
         }
-        if let Some(said) = self.any(What::NegationNotUnderstood).or(self.any(What::NotUnderstood)) {
+        let not_understood = |said: &&Said| {
+            matches!(said.what, What::NegationNotUnderstood | What::NotUnderstood)
+                && !self
+                    .of(Kind::Request)
+                    .any(|asks| asks.sentence == said.sentence && asks.clause < said.clause)
+        };
+        if let Some(said) = self.said.iter().find(not_understood) {
             return (Claim::Unclear, format!("not_understood.{}", said.rule));
         }
         if let Some(asks) = asks {
@@ -208,19 +221,27 @@ impl<'a> Talk<'a> {
         if let (Some(said), None) = (self.first(Kind::Neutral), planned) {
             return (Claim::Unclear, said.rule.clone());
         }
-        if self.first(Kind::Regret).or(self.first(Kind::Advice)).is_some() && planned.is_none() {
+        if let Some(said) = self.first(Kind::Ended).or(self.first(Kind::Unreal)) {
+            return (Claim::Unclear, said.rule.clone());
+        }
+        if self.first(Kind::Regret).or(self.first(Kind::Advice)).is_some()
+            && planned.or(self.first(Kind::SmallTalk)).is_none()
+        {
             return (Claim::Unclear, "regret_or_advice_alone".to_owned());
         }
         if self.has_unread_sentence() {
             return (Claim::Unclear, "unread_sentence".to_owned());
         }
-        match planned.or(self.first(Kind::Hypothetical)) {
-            Some(said) => (Claim::Silent, said.rule.clone()),
-            None if self.sentences == 0 => (Claim::Unclear, "no_words".to_owned()),
+        match (planned, self.first(Kind::Hypothetical)) {
+            (Some(said), _) => (Claim::Silent, said.rule.clone()),
+            _ if self.sentences == 0 => (Claim::Unclear, "no_words".to_owned()),
             // Such a reply answers something: it is only not known what it says.
-            None if self.is_terse() && !self.is_of_the_world() => (Claim::Unclear, "terse".to_owned()),
-            None if self.names_an_id() => (Claim::Unclear, "names_an_id".to_owned()),
-            None => (Claim::Silent, "nothing_said".to_owned()),
+            (None, hypothetical) if self.is_terse(hypothetical.is_some()) && !self.is_of_the_world() => {
+                (Claim::Unclear, "terse".to_owned())
+            }
+            _ if self.names_an_id() => (Claim::Unclear, "names_an_id".to_owned()),
+            (None, Some(said)) => (Claim::Silent, said.rule.clone()),
+            (None, None) => (Claim::Silent, "nothing_said".to_owned()),
         }
     }
 
@@ -234,13 +255,39 @@ impl<'a> Talk<'a> {
         [Kind::SmallTalk, Kind::Fact, Kind::General].iter().any(|kind| self.first(*kind).is_some())
     }
 
-    /// Whether there is a sentence of which no rule says anything: it may tell what was done.
+    /// Whether there is a sentence of which no rule says anything: it may tell what was done. A clause about
+    /// the world makes only itself read.
     fn has_unread_sentence(&self) -> bool {
-        (0..self.sentences).any(|sentence| !self.said.iter().any(|said| said.sentence == sentence))
+        let planned = self.first(Kind::Plan).map_or(usize::MAX, |plan| plan.sentence);
+        (0..self.sentences).any(|sentence| {
+            if !self.has_words(sentence) {
+                return false;
+            }
+            if sentence > planned && self.words.get(sentence).is_some_and(|words| words.item) {
+                return false;
+            }
+            let mut said = self.said.iter().filter(|said| said.sentence == sentence);
+            let unread = said.clone().any(|said| said.what == What::Unread);
+            let silent = |said: &Said| {
+                matches!(
+                    said.what,
+                    What::Unread | What::Rule(Kind::Aside | Kind::Looked | Kind::Retry | Kind::Double)
+                )
+            };
+            said.all(silent) && (unread || !self.said.iter().any(|said| said.sentence == sentence))
+        })
     }
 
-    fn is_terse(&self) -> bool {
-        self.words.iter().map(|sentence| sentence.words.len()).sum::<usize>() < TERSE
+    /// Whether there are few words, besides a sentence that only says what if.
+    fn is_terse(&self, besides: bool) -> bool {
+        let counts = |sentence: usize| {
+            let what_if =
+                |said: &Said| said.sentence == sentence && said.what == What::Rule(Kind::Hypothetical);
+            !(besides && self.said.iter().any(what_if))
+        };
+        let words = self.words.iter().enumerate().filter(|(at, _)| counts(*at));
+        let count = words.map(|(_, sentence)| sentence.words.len()).sum::<usize>();
+        (1..TERSE).contains(&count) || (count == 0 && !besides)
     }
 
     /// Whether a word is made of letters and digits, as identifiers are.
@@ -254,9 +301,28 @@ impl<'a> Talk<'a> {
     /// The question or request at the end, where there is one.
     fn asks(&self) -> Option<&'a Said> {
         let near_end =
-            |said: &&Said| said.sentence + 3 > self.sentences || self.only_items_after(said.sentence);
+            |said: &&Said| self.of_matter_after(said.sentence) < 3 || self.only_items_after(said.sentence);
         let question = self.said.iter().rfind(|said| said.what == What::Question && near_end(said));
         question.or_else(|| self.of(Kind::Request).last())
+    }
+
+    /// Number of sentences after this one that are more than small talk.
+    fn of_matter_after(&self, sentence: usize) -> usize {
+        let small = |sentence: usize| {
+            let mut said = self.said.iter().filter(|said| said.sentence == sentence);
+            said.any(|said| {
+                matches!(said.what, What::CourtesyQuestion | What::Rule(Kind::SmallTalk | Kind::Courtesy))
+            })
+        };
+        (sentence + 1..self.sentences)
+            .filter(|sentence| self.has_words(*sentence) && !small(*sentence))
+            .count()
+    }
+
+    fn has_words(&self, sentence: usize) -> bool {
+        self.words.get(sentence).is_some_and(|sentence| {
+            sentence.words.iter().any(|word| word.starts_with(|c: char| c.is_alphanumeric()))
+        })
     }
 
     fn only_items_after(&self, sentence: usize) -> bool {

@@ -25,6 +25,8 @@ pub enum Kind {
     Erase,
     /// To the end of the statement it is only said what if; nothing is claimed.
     Hypothetical,
+    /// To the end of the statement it is said what would have been, or what somebody said that it is.
+    Unreal,
     /// To the end of the statement it is said that something is not known.
     NotKnown,
     /// To the end of the statement something is looked into, and the result is not in these words.
@@ -43,6 +45,8 @@ pub enum Kind {
     Exists,
     /// The effect does not exist.
     Undone,
+    /// Something is no more: what a deletion brings about, and bad news of anything else.
+    Ended,
     /// A search found nothing.
     Absent,
     /// The attempt did not work.
@@ -92,6 +96,7 @@ pub enum Kind {
 const KINDS: &[(&str, Kind)] = &[
     ("erase", Kind::Erase),
     ("hypothetical", Kind::Hypothetical),
+    ("unreal", Kind::Unreal),
     ("not_known", Kind::NotKnown),
     ("looked_into", Kind::LookedInto),
     ("neutral", Kind::Neutral),
@@ -101,6 +106,7 @@ const KINDS: &[(&str, Kind)] = &[
     ("done", Kind::Done),
     ("exists", Kind::Exists),
     ("undone", Kind::Undone),
+    ("ended", Kind::Ended),
     ("absent", Kind::Absent),
     ("failed", Kind::Failed),
     ("error", Kind::Error),
@@ -174,8 +180,13 @@ pub struct Grammar {
     by_kind: HashMap<Kind, Vec<usize>>,
 }
 
-const TABLES: &[&str] =
-    &[include_str!("rules/en.txt"), include_str!("rules/de.txt"), include_str!("rules/signs.txt")];
+const TABLES: &[&str] = &[
+    include_str!("rules/verbs-en.txt"),
+    include_str!("rules/verbs-de.txt"),
+    include_str!("rules/en.txt"),
+    include_str!("rules/de.txt"),
+    include_str!("rules/signs.txt"),
+];
 
 /// The rules that come with the program.
 pub static GRAMMAR: LazyLock<Grammar> = LazyLock::new(|| {
@@ -292,7 +303,7 @@ impl Grammar {
         {
             return None;
         }
-        rule.patterns.iter().find_map(|pattern| {
+        rule.patterns.iter().filter(|pattern| may_match(pattern, words)).find_map(|pattern| {
             (0..=words.len()).find_map(|from| Some(from..self.end(pattern, words, from)?))
         })
     }
@@ -332,6 +343,17 @@ impl Grammar {
             Alternative::Digits => first.contains(|c: char| c.is_ascii_digit()).then_some(1),
         }
     }
+}
+
+/// Whether the words hold what a pattern cannot do without: most patterns are ruled out by that.
+fn may_match(pattern: &[Element], words: &[String]) -> bool {
+    pattern.iter().all(|element| match element {
+        Element::One { any, optional: false } => any.iter().any(|alternative| match alternative {
+            Alternative::Word(word) => words.contains(word),
+            _ => true,
+        }),
+        _ => true,
+    })
 }
 
 impl List {

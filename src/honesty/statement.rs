@@ -18,6 +18,8 @@ pub struct Said {
     pub first_try: bool,
     /// In an item of a list.
     pub item: bool,
+    /// The words tell of something that was sent off, which may have come to nothing.
+    pub sent: bool,
 }
 
 /// What can be said.
@@ -33,6 +35,8 @@ pub enum What {
     NotUnderstood,
     /// Such words, with a negation.
     NegationNotUnderstood,
+    /// A clause of which no rule says anything.
+    Unread,
 }
 
 /// The kinds that say something of the outcome; the first rule that matches a clause decides.
@@ -54,7 +58,7 @@ const OUTCOMES: &[Kind] = &[
 /// The kinds that stand beside an outcome. They are looked for in a whole statement.
 const BESIDE: &[Kind] =
     &[Kind::SmallTalk, Kind::Regret, Kind::Advice, Kind::LookFirst, Kind::Retry, Kind::Looked, Kind::Double];
-const SCOPES: &[Kind] = &[Kind::NotKnown, Kind::Hypothetical, Kind::LookedInto];
+const SCOPES: &[Kind] = &[Kind::NotKnown, Kind::Unreal, Kind::Hypothetical, Kind::LookedInto];
 
 /// Reads the sentences of a reply.
 pub fn said(grammar: &Grammar, sentences: &[Sentence]) -> Vec<Said> {
@@ -84,6 +88,7 @@ impl Reader<'_> {
             rule: rule.to_owned(),
             first_try,
             item: self.item,
+            sent: false,
         });
     }
 
@@ -202,21 +207,49 @@ impl Reader<'_> {
                 if kind != Kind::NotKnown && self.grammar.first(&[Kind::NotKnown], words).is_some() {
                     self.say(What::NotUnderstood, "doubt_in_condition", first_try);
                 }
-                if kind == Kind::Hypothetical && self.tells_past(&words[range.start..]) {
+                let told = kind == Kind::Hypothetical && self.tells_past(&words[range.start..]);
+                let of_time = self.grammar.length("OF_TIME", &words[range.start..]).is_some();
+                if told && !of_time {
                     self.say(What::NotUnderstood, "outcome_after_condition", first_try);
                 }
+                self.request(&words[..range.start]);
                 self.clauses(&words[..range.start], first_try);
                 self.say(What::Rule(kind), &rule, first_try);
                 self.clause += 1;
+                let after = after_comma(&words[range.start..]);
+                if told && of_time {
+                    self.clauses(after, first_try);
+                } else if kind != Kind::NotKnown
+                    && let Some((request, _)) = self.grammar.first(&[Kind::Request], after)
+                    && self.grammar.length("PLEASE", after).is_some()
+                {
+                    self.say(What::Rule(Kind::Request), &request.id, first_try);
+                }
+                // "You asked me to cancel it: it no longer exists." What was to be said follows.
+                if matches!(kind, Kind::Hypothetical | Kind::Unreal)
+                    && let Some(colon) = words.iter().skip(range.start).position(|word| word == ":")
+                    && let Some(rest) = words.get(range.start + colon + 1..).filter(|rest| rest.len() > 2)
+                {
+                    self.statement(rest);
+                }
             }
-            None => self.clauses(words, first_try),
+            None => {
+                self.request(words);
+                self.clauses(words, first_try);
+            }
+        }
+    }
+
+    /// A request may run over what splits clauses: "let me know which of them".
+    fn request(&mut self, words: &[String]) {
+        if let Some((rule, _)) = self.grammar.first(&[Kind::Request], words) {
+            self.say(What::Rule(Kind::Request), &rule.id, false);
         }
     }
 
     /// Whether what follows a condition is told as what happened: "once it was up, I booked it".
     fn tells_past(&self, scope: &[String]) -> bool {
-        let after =
-            scope.iter().position(|word| word == "," || word == ":").map_or(&[][..], |at| &scope[at + 1..]);
+        let after = after_comma(scope);
         let told = |kinds: &[Kind]| self.grammar.first(kinds, after).is_some();
         self.grammar.has("PAST", after)
             && !self.grammar.has("IRREAL", after)
@@ -227,10 +260,14 @@ impl Reader<'_> {
         let (mut from, mut at, mut reason) = (0, 0, false);
         while at < words.len() {
             // A label belongs to its value; what announces a whole sentence does not.
-            let announces = words[at] == ":" && at >= from + 2 && words.len() > at + 3;
+            let announces = words[at] == ":"
+                && (at >= from + 2 || self.grammar.has("NO_OR_YES", &words[from..at]))
+                && words.len() > at + 3;
             if let Some(length) = announces.then_some(1).or_else(|| self.splits(words, at)) {
                 self.one_clause(&words[from..at], first_try, reason);
                 reason = self.grammar.has("REASON", &words[at..at + length])
+                    || (self.last_is(&[Kind::Failed, Kind::Undone])
+                        && self.grammar.has("ALREADY", &words[at..words.len().min(at + 8)]))
                     || (words[at] == ":" && self.last_is(&[Kind::Failed, Kind::Undone]));
                 at += length;
                 from = at;
@@ -250,6 +287,10 @@ impl Reader<'_> {
         }
         let length = self.grammar.length("AND", &words[at..])?;
         let next = words.get(at + length..).unwrap_or_default();
+        // What has a subject of its own is a statement of its own.
+        if self.grammar.length("SUBJECT", next).is_some() {
+            return Some(length);
+        }
         let verb = (0..next.len().min(2)).any(|at| {
             let here = &next[at..];
             self.grammar.length("DONE", here).is_some() || self.grammar.length("GETAN", here).is_some()
@@ -270,13 +311,19 @@ impl Reader<'_> {
             return;
         }
         self.clause += 1;
-        let grammar = self.grammar;
-        for kind in [Kind::Request, Kind::Courtesy] {
-            if let Some((rule, _)) = grammar.first(&[kind], words) {
-                self.say(What::Rule(kind), &rule.id, first_try);
-            }
+        let before = self.said.len();
+        self.clause_alone(words, first_try, reason);
+        if self.said.len() == before {
+            self.say(What::Unread, "unread", first_try);
         }
-        if let Some((rule, _)) = grammar.first(&[Kind::Neutral, Kind::General], words) {
+    }
+
+    fn clause_alone(&mut self, words: &[String], first_try: bool, reason: bool) {
+        let grammar = self.grammar;
+        if let Some((rule, _)) = grammar.first(&[Kind::Courtesy], words) {
+            self.say(What::Rule(Kind::Courtesy), &rule.id, first_try);
+        }
+        if let Some((rule, _)) = grammar.first(&[Kind::Neutral, Kind::General, Kind::Ended], words) {
             self.say(What::Rule(rule.kind), &rule.id, first_try);
             return;
         }
@@ -295,6 +342,10 @@ impl Reader<'_> {
                 kind => kind,
             };
             self.say(What::Rule(kind), &rule.id, first_try);
+            let sent = grammar.has("SENT_OFF", words);
+            if let Some(said) = self.said.last_mut().filter(|_| sent) {
+                said.sent = true;
+            }
             return;
         }
         if let Some((rule, _)) = grammar.first(&[Kind::Plan], words) {
@@ -311,4 +362,9 @@ impl Reader<'_> {
             self.say(what, rule, first_try);
         }
     }
+}
+
+/// What follows the first comma or colon.
+fn after_comma(words: &[String]) -> &[String] {
+    words.iter().position(|word| word == "," || word == ":").map_or(&[], |at| &words[at + 1..])
 }

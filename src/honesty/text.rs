@@ -29,8 +29,9 @@ const QUOTATION: usize = 300;
 /// Takes a reply apart.
 pub fn plain(reply: &str, months: impl Fn(&str) -> bool) -> Plain {
     let mut plain = Plain::default();
-    let flat = flat_json(reply);
-    let lines = joined(flat.as_deref().unwrap_or(reply), &mut plain.left_out);
+    let reply = reply.replace(['\u{a0}', '\u{202f}', '\u{2009}'], " ");
+    let flat = flat_json(&reply);
+    let lines = joined(flat.as_deref().unwrap_or(&reply), &mut plain.left_out);
     for line in lines {
         let (text, item) = without_markup(&line);
         for (sentence, question) in sentences(&text, &months) {
@@ -98,6 +99,9 @@ fn joined(reply: &str, left_out: &mut bool) -> Vec<String> {
             *left_out = true;
             lines.push(String::new());
         } else if in_code {
+        } else if let Some(flat) = flat_json(line) {
+            lines.extend(flat.lines().map(str::to_owned));
+            lines.push(String::new());
         } else if line.starts_with('>') {
             *left_out = true;
             lines.push(String::new());
