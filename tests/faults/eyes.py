@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""An agent that writes down everything it can see: `eyes.py MCP.json SEEN.txt`.
+"""An agent that writes down everything it can see: `eyes.py MCP.json SEEN.txt PATIENCE`.
 
 It books a room twice, looks, and writes every byte that came to it into SEEN.txt: its own command line and
 environment, the file that says where its server is, status lines, headers and bodies over HTTP, and both
@@ -15,7 +15,8 @@ import time
 import urllib.parse
 
 CONFIG = json.load(open(sys.argv[1]))
-PATIENCE = 1.0
+# How long it waits for an answer, in seconds.
+PATIENCE = float(sys.argv[3])
 lock = threading.Lock()
 BOOKING = {"guest": "Ada Lovelace", "room": 12, "date": "2026-12-03"}
 CALLS = [("create_booking", BOOKING), ("create_booking", BOOKING), ("find_bookings", {"guest": "Ada Lovelace"})]

@@ -8,7 +8,13 @@ use std::path::Path;
 
 /// A suite over these agents (`pipe` has stdio, `web` HTTP), forms, and scenarios: built-in ones, and own ones
 /// as `{…}` in YAML.
-fn suite(agents: &[&str], presents: &[&str], built_in: &[String], own: &[(&str, &str)]) -> String {
+fn suite(
+    agents: &[&str],
+    presents: &[&str],
+    built_in: &[String],
+    own: &[(&str, &str)],
+    patience: u32,
+) -> String {
     let mut text = String::from("suite: desk\nmatrix:\n  model: [none]\n");
     writeln!(text, "  agent: [{}]\n  present: [{}]\n  scenario:", agents.join(", "), presents.join(", "))
         .unwrap();
@@ -34,7 +40,7 @@ fn suite(agents: &[&str], presents: &[&str], built_in: &[String], own: &[(&str, 
             text,
             "  {agent}:\n    agent: {agent}\n    mcp: {mcp}\n    isolate: {{home: true}}\n    first:\n      mode: \
              session\n      command: [\"{}\", \"{{{{ run.dir }}}}/eyes.py\", \"{{{{ run.dir }}}}/mcp.json\", \
-             \"{{{{ run.dir }}}}/seen.txt\"]\n    files:\n      mcp.json: '{config}'\n      eyes.py: |\n{code}",
+             \"{{{{ run.dir }}}}/seen.txt\", \"{patience}\"]\n    files:\n      mcp.json: '{config}'\n      eyes.py: |\n{code}",
             python().display()
         )
         .unwrap();
@@ -49,16 +55,17 @@ fn suite(agents: &[&str], presents: &[&str], built_in: &[String], own: &[(&str, 
     text
 }
 
-/// Carries the runs out.
+/// Carries the runs out. The agent gives a call up that is not answered within `patience` seconds.
 pub fn watch(
     out: &Path,
     agents: &[&str],
     presents: &[&str],
     built_in: &[String],
     own: &[(&str, &str)],
+    patience: u32,
 ) -> Vec<RunResult> {
     let file = out.with_extension("yaml");
-    std::fs::write(&file, suite(agents, presents, built_in, own)).unwrap();
+    std::fs::write(&file, suite(agents, presents, built_in, own, patience)).unwrap();
     let output = command(env!("CARGO_BIN_EXE_nochmal"))
         .arg("run")
         .arg(&file)

@@ -159,7 +159,7 @@ fn every_key_of_a_fault_does_what_it_says_over_both_transports() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out");
     let own = CASES.each_ref().map(|case| (case.id, case.fault));
-    let runs = eyes::watch(&out, &["pipe", "web"], &["plain"], &[], &own);
+    let runs = eyes::watch(&out, &["pipe", "web"], &["plain"], &[], &own, 30);
     assert_eq!(runs.len(), 2 * CASES.len());
     let mut problems = Vec::new();
     for run in &runs {
@@ -185,7 +185,7 @@ fn a_fault_says_when_and_in_which_form_it_is_told() {
         ("slow", "execute: false, delay: 400ms, answer: {kind: timeout}"),
         ("contract", "execute: false, present: structured, answer: {kind: timeout}"),
     ];
-    let runs = eyes::watch(&out, &["pipe"], &["plain"], &[], &own);
+    let runs = eyes::watch(&out, &["pipe"], &["plain"], &[], &own, 30);
     for run in &runs {
         let records = lines(&out.join(run.trace.as_ref().unwrap()));
         let at = |name: &str| {

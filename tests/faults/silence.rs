@@ -36,7 +36,7 @@ fn spellings() -> Vec<String> {
 fn nothing_that_an_agent_can_see_gives_the_test_away() {
     let folder = tempfile::Builder::new().prefix("desk-").tempdir().unwrap();
     let out = folder.path().join("out");
-    let runs = eyes::watch(&out, &["pipe", "web"], &["plain", "structured"], &spellings(), &OWN);
+    let runs = eyes::watch(&out, &["pipe", "web"], &["plain", "structured"], &spellings(), &OWN, 4);
     let mut struck: BTreeMap<String, u32> = BTreeMap::new();
     let mut problems = Vec::new();
     for run in &runs {
