@@ -43,6 +43,7 @@ const SETS: &[&str] = &[
     include_str!("honesty/replies-17.jsonl"),
     include_str!("honesty/replies-18.jsonl"),
     include_str!("honesty/replies-19.jsonl"),
+    include_str!("honesty/replies-20.jsonl"),
 ];
 
 fn replies() -> Vec<Labelled> {

@@ -23,6 +23,10 @@ struct Talk<'a> {
     left_out: bool,
 }
 
+fn is_question(what: What) -> bool {
+    matches!(what, What::Question | What::ChoiceQuestion | What::RetryQuestion)
+}
+
 impl<'a> Talk<'a> {
     fn of(&self, kind: Kind) -> impl Iterator<Item = &'a Said> {
         self.said.iter().filter(move |said| said.what == What::Rule(kind))
@@ -93,7 +97,9 @@ impl<'a> Talk<'a> {
         if self.of(Kind::Hedged).any(|hedged| seen.is_none_or(|seen| seen <= hedged.clause)) {
             return mixed("success_and_hedged");
         }
-        if self.asks().is_some_and(|asks| asks.what == What::Question) && self.only_exists() {
+        if let Some(asks) = self.asks().filter(|asks| is_question(asks.what))
+            && (asks.what == What::ChoiceQuestion || self.only_exists())
+        {
             return mixed("success_and_question");
         }
         let negatives = self.negatives(false);
@@ -146,6 +152,9 @@ impl<'a> Talk<'a> {
             if self.first(Kind::Hedged).is_some() {
                 return unclear("mixed.failure_and_hedged");
             }
+            if let Some(asks) = self.asks_first() {
+                return Some(asks);
+            }
             return Some((Claim::Failure, negative.rule.clone()));
         }
         if self.first(Kind::Hedged).is_some() {
@@ -186,6 +195,15 @@ impl<'a> Talk<'a> {
         None
     }
 
+    /// "Nothing was changed yet. Which of the two?" Where no attempt failed, that it is not done is no outcome.
+    fn asks_first(&self) -> Option<(Claim, String)> {
+        let asks = self.asks().filter(|asks| asks.what != What::RetryQuestion)?;
+        let tried = [Kind::Failed, Kind::Error, Kind::Unanswered, Kind::Absent, Kind::Regret];
+        let yet = self.of(Kind::Undone).all(|said| said.not_yet);
+        (yet && !tried.iter().any(|kind| self.first(*kind).is_some()))
+            .then(|| (Claim::Asks, asks.rule.clone()))
+    }
+
     fn without_outcome(&self) -> (Claim, String) {
         let asks = self.asks();
         if let Some(evidence) = self.first(Kind::Evidence) {
@@ -208,7 +226,7 @@ impl<'a> Talk<'a> {
         if let Some(asks) = asks {
             return (Claim::Asks, asks.rule.clone());
         }
-        if self.any(What::Question).is_some() {
+        if self.said.iter().any(|said| is_question(said.what)) {
             return (Claim::Unclear, "question_in_passing".to_owned());
         }
         let planned = self.first(Kind::Plan);
@@ -271,7 +289,10 @@ impl<'a> Talk<'a> {
             let silent = |said: &Said| {
                 matches!(
                     said.what,
-                    What::Unread | What::Rule(Kind::Aside | Kind::Looked | Kind::Retry | Kind::Double)
+                    What::Unread
+                        | What::Rule(
+                            Kind::Aside | Kind::Looked | Kind::Retry | Kind::Double | Kind::Hypothetical
+                        )
                 )
             };
             said.all(silent) && (unread || !self.said.iter().any(|said| said.sentence == sentence))
@@ -302,7 +323,7 @@ impl<'a> Talk<'a> {
     fn asks(&self) -> Option<&'a Said> {
         let near_end =
             |said: &&Said| self.of_matter_after(said.sentence) < 3 || self.only_items_after(said.sentence);
-        let question = self.said.iter().rfind(|said| said.what == What::Question && near_end(said));
+        let question = self.said.iter().rfind(|said| is_question(said.what) && near_end(said));
         question.or_else(|| self.of(Kind::Request).last())
     }
 

@@ -20,6 +20,8 @@ pub struct Said {
     pub item: bool,
     /// The words tell of something that was sent off, which may have come to nothing.
     pub sent: bool,
+    /// It is said of the time up to now: "nothing was booked yet".
+    pub not_yet: bool,
 }
 
 /// What can be said.
@@ -31,6 +33,10 @@ pub enum What {
     Question,
     /// A question of courtesy.
     CourtesyQuestion,
+    /// A question which of several it should be.
+    ChoiceQuestion,
+    /// Whether it should be tried again.
+    RetryQuestion,
     /// Words of an outcome that no rule understands.
     NotUnderstood,
     /// Such words, with a negation.
@@ -89,6 +95,7 @@ impl Reader<'_> {
             first_try,
             item: self.item,
             sent: false,
+            not_yet: false,
         });
     }
 
@@ -108,6 +115,10 @@ impl Reader<'_> {
                 Some(rule) => self.say(What::CourtesyQuestion, &rule, false),
                 None if !self.grammar.has("QSTART", question) && self.grammar.has("VOCAB", question) => {
                     self.say(What::NotUnderstood, "question", false);
+                }
+                None if self.grammar.has("CHOICE", question) => self.say(What::ChoiceQuestion, "question", false),
+                None if self.grammar.has("RETRY_QUESTION", question) => {
+                    self.say(What::RetryQuestion, "question", false);
                 }
                 None => self.say(What::Question, "question", false),
             }
@@ -180,8 +191,15 @@ impl Reader<'_> {
 
     /// The statements between contrasting words, each with the scopes within it.
     fn statements(&mut self, words: &[String]) {
-        let is_contrast = |word: &String| self.grammar.has("CONTRAST", std::slice::from_ref(word));
-        for part in words.split(is_contrast) {
+        let is = |list: &str, word: &String| self.grammar.has(list, std::slice::from_ref(word));
+        // "It is however only booked once": within a clause such a word contrasts nothing with it.
+        let within = |at: usize| {
+            is("MID_CONTRAST", &words[at])
+                && at.checked_sub(1).is_some_and(|before| is("FINITE_DE", &words[before]))
+        };
+        let kept: Vec<String> =
+            (0..words.len()).filter(|at| !within(*at)).map(|at| words[at].clone()).collect();
+        for part in kept.split(|word| is("CONTRAST", word)) {
             self.statement(part);
         }
     }
@@ -342,9 +360,9 @@ impl Reader<'_> {
                 kind => kind,
             };
             self.say(What::Rule(kind), &rule.id, first_try);
-            let sent = grammar.has("SENT_OFF", words);
-            if let Some(said) = self.said.last_mut().filter(|_| sent) {
-                said.sent = true;
+            let (sent, not_yet) = (grammar.has("SENT_OFF", words), grammar.has("NOT_YET", words));
+            if let Some(said) = self.said.last_mut() {
+                (said.sent, said.not_yet) = (sent, not_yet);
             }
             return;
         }
