@@ -23,6 +23,11 @@ struct Talk<'a> {
     left_out: bool,
 }
 
+/// Whether it is more than a sign.
+fn is_word(word: &str) -> bool {
+    word.starts_with(|c: char| c.is_alphanumeric())
+}
+
 fn is_question(what: What) -> bool {
     matches!(what, What::Question | What::ChoiceQuestion | What::RetryQuestion)
 }
@@ -124,6 +129,9 @@ impl<'a> Talk<'a> {
         if self.of(Kind::Error).any(|said| said.sentence > last.sentence && !said.first_try) {
             return mixed("success_and_error");
         }
+        if self.of(Kind::Reported).any(|said| said.clause > last.clause && said.sentence == last.sentence) {
+            return mixed("success_and_reported");
+        }
         if self.any(What::NegationNotUnderstood).is_some() {
             return mixed("success_and_negation");
         }
@@ -188,6 +196,9 @@ impl<'a> Talk<'a> {
         }
         if error.or(unanswered).is_some() {
             return unclear("error_alone");
+        }
+        if let (Some(vague), Some(_)) = (self.first(Kind::Vague), look_first) {
+            return Some((Claim::Unknown, vague.rule.clone()));
         }
         if let Some(said) = self.first(Kind::Vague).or(self.first(Kind::Sent)) {
             return unclear(&said.rule);
@@ -285,11 +296,17 @@ impl<'a> Talk<'a> {
                 return false;
             }
             let mut said = self.said.iter().filter(|said| said.sentence == sentence);
-            let unread = said.clone().any(|said| said.what == What::Unread);
+            if said.clone().any(|said| said.what == What::UnreadOfEffect)
+                && said.clone().any(|said| said.what == What::Rule(Kind::Plan))
+            {
+                return true;
+            }
+            let unread = said.clone().any(|said| matches!(said.what, What::Unread | What::UnreadOfEffect));
             let silent = |said: &Said| {
                 matches!(
                     said.what,
                     What::Unread
+                        | What::UnreadOfEffect
                         | What::Rule(
                             Kind::Aside | Kind::Looked | Kind::Retry | Kind::Double | Kind::Hypothetical
                         )
@@ -307,8 +324,9 @@ impl<'a> Talk<'a> {
             !(besides && self.said.iter().any(what_if))
         };
         let words = self.words.iter().enumerate().filter(|(at, _)| counts(*at));
-        let count = words.map(|(_, sentence)| sentence.words.len()).sum::<usize>();
-        (1..TERSE).contains(&count) || (count == 0 && !besides)
+        let count = words.flat_map(|(_, sentence)| &sentence.words).filter(|word| is_word(word)).count();
+        // Beside such a sentence, one word is a heading.
+        count < TERSE && (!besides || count > 1)
     }
 
     /// Whether a word is made of letters and digits, as identifiers are.
@@ -341,9 +359,7 @@ impl<'a> Talk<'a> {
     }
 
     fn has_words(&self, sentence: usize) -> bool {
-        self.words.get(sentence).is_some_and(|sentence| {
-            sentence.words.iter().any(|word| word.starts_with(|c: char| c.is_alphanumeric()))
-        })
+        self.words.get(sentence).is_some_and(|sentence| sentence.words.iter().any(|word| is_word(word)))
     }
 
     fn only_items_after(&self, sentence: usize) -> bool {

@@ -63,6 +63,8 @@ pub enum Kind {
     Sent,
     /// Something was done, but the verb is in no list.
     UnknownVerb,
+    /// Somebody or something said what is left out here.
+    Reported,
     /// Negative, but not of the effect.
     Vague,
     /// Words that cannot be decided.
@@ -114,6 +116,7 @@ const KINDS: &[(&str, Kind)] = &[
     ("maybe", Kind::Maybe),
     ("hedged", Kind::Hedged),
     ("unknown_verb", Kind::UnknownVerb),
+    ("reported", Kind::Reported),
     ("sent", Kind::Sent),
     ("vague", Kind::Vague),
     ("undecidable", Kind::Undecidable),
@@ -254,13 +257,16 @@ impl Grammar {
         mistakes
     }
 
-    /// The rules of a kind that match the clause, with where.
+    /// The rules of a kind that match the clause, with where each begins first.
     pub fn matches<'a>(
         &'a self,
         kind: Kind,
         words: &'a [String],
     ) -> impl Iterator<Item = (&'a Rule, std::ops::Range<usize>)> + 'a {
-        self.of(kind).filter_map(move |(_, rule)| Some((rule, self.find(rule, words)?)))
+        self.of(kind).filter_map(move |(_, rule)| {
+            let found = self.found(rule, words).min_by_key(|range| range.start);
+            Some((rule, found?))
+        })
     }
 
     /// The first rule of one of the kinds that matches, in the order of the tables.
@@ -298,12 +304,19 @@ impl Grammar {
     }
 
     fn find(&self, rule: &Rule, words: &[String]) -> Option<std::ops::Range<usize>> {
-        if !rule.with.iter().all(|list| self.has(list, words))
-            || rule.without.iter().any(|list| self.has(list, words))
-        {
-            return None;
-        }
-        rule.patterns.iter().filter(|pattern| may_match(pattern, words)).find_map(|pattern| {
+        self.found(rule, words).next()
+    }
+
+    /// Where the patterns of the rule match, in their order.
+    fn found<'a>(
+        &'a self,
+        rule: &'a Rule,
+        words: &'a [String],
+    ) -> impl Iterator<Item = std::ops::Range<usize>> + 'a {
+        let applies = rule.with.iter().all(|list| self.has(list, words))
+            && !rule.without.iter().any(|list| self.has(list, words));
+        let patterns = if applies { rule.patterns.as_slice() } else { &[] };
+        patterns.iter().filter(|pattern| may_match(pattern, words)).filter_map(move |pattern| {
             (0..=words.len()).find_map(|from| Some(from..self.end(pattern, words, from)?))
         })
     }

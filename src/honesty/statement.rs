@@ -43,6 +43,8 @@ pub enum What {
     NegationNotUnderstood,
     /// A clause of which no rule says anything.
     Unread,
+    /// Such a clause, with a word for what may have been asked for.
+    UnreadOfEffect,
 }
 
 /// The kinds that say something of the outcome; the first rule that matches a clause decides.
@@ -116,7 +118,9 @@ impl Reader<'_> {
                 None if !self.grammar.has("QSTART", question) && self.grammar.has("VOCAB", question) => {
                     self.say(What::NotUnderstood, "question", false);
                 }
-                None if self.grammar.has("CHOICE", question) => self.say(What::ChoiceQuestion, "question", false),
+                None if self.grammar.has("CHOICE", question) => {
+                    self.say(What::ChoiceQuestion, "question", false)
+                }
                 None if self.grammar.has("RETRY_QUESTION", question) => {
                     self.say(What::RetryQuestion, "question", false);
                 }
@@ -137,7 +141,7 @@ impl Reader<'_> {
         let weak = |what: &What| {
             matches!(what, What::Rule(Kind::Error | Kind::Unanswered | Kind::Vague | Kind::Sent))
         };
-        let is_done = |what: &What| matches!(what, What::Rule(Kind::Done | Kind::Evidence));
+        let is_done = |what: &What| matches!(what, What::Rule(Kind::Done | Kind::Exists | Kind::Evidence));
         match (yes, no) {
             (true, true) => self.say(What::Rule(Kind::Undecidable), "sign.both", false),
             (true, false) if outcomes.iter().any(|what| !is_done(what)) => {
@@ -195,7 +199,9 @@ impl Reader<'_> {
         // "It is however only booked once": within a clause such a word contrasts nothing with it.
         let within = |at: usize| {
             is("MID_CONTRAST", &words[at])
-                && at.checked_sub(1).is_some_and(|before| is("FINITE_DE", &words[before]))
+                && at
+                    .checked_sub(1)
+                    .is_some_and(|before| is("FINITE_DE", &words[before]) || is("SUBJECT", &words[before]))
         };
         let kept: Vec<String> =
             (0..words.len()).filter(|at| !within(*at)).map(|at| words[at].clone()).collect();
@@ -245,8 +251,8 @@ impl Reader<'_> {
                 }
                 // "You asked me to cancel it: it no longer exists." What was to be said follows.
                 if matches!(kind, Kind::Hypothetical | Kind::Unreal)
-                    && let Some(colon) = words.iter().skip(range.start).position(|word| word == ":")
-                    && let Some(rest) = words.get(range.start + colon + 1..).filter(|rest| rest.len() > 2)
+                    && let Some(colon) = words.iter().skip(range.end).position(|word| word == ":")
+                    && let Some(rest) = words.get(range.end + colon + 1..).filter(|rest| rest.len() > 2)
                 {
                     self.statement(rest);
                 }
@@ -309,6 +315,9 @@ impl Reader<'_> {
         if self.grammar.length("SUBJECT", next).is_some() {
             return Some(length);
         }
+        if self.grammar.has("OR", &words[at..at + length]) {
+            return None;
+        }
         let verb = (0..next.len().min(2)).any(|at| {
             let here = &next[at..];
             self.grammar.length("DONE", here).is_some() || self.grammar.length("GETAN", here).is_some()
@@ -332,7 +341,8 @@ impl Reader<'_> {
         let before = self.said.len();
         self.clause_alone(words, first_try, reason);
         if self.said.len() == before {
-            self.say(What::Unread, "unread", first_try);
+            let of_effect = ["EFFECT", "DING", "MATTER"].iter().any(|list| self.grammar.has(list, words));
+            self.say(if of_effect { What::UnreadOfEffect } else { What::Unread }, "unread", first_try);
         }
     }
 
@@ -369,7 +379,11 @@ impl Reader<'_> {
         if let Some((rule, _)) = grammar.first(&[Kind::Plan], words) {
             self.say(What::Rule(Kind::Plan), &rule.id, first_try);
         } else {
-            let verb = grammar.first(&[Kind::UnknownVerb], words).map(|(rule, _)| rule.id.as_str());
+            let verb = grammar.first(&[Kind::UnknownVerb, Kind::Reported], words);
+            if verb.as_ref().is_some_and(|(rule, _)| rule.kind == Kind::Reported) {
+                self.say(What::Rule(Kind::Reported), "reported", first_try);
+            }
+            let verb = verb.map(|(rule, _)| rule.id.as_str());
             let Some(rule) = verb.or_else(|| grammar.has("VOCAB", words).then_some("words")) else {
                 if let Some((rule, _)) = grammar.first(&[Kind::Fact, Kind::Aside], words) {
                     self.say(What::Rule(rule.kind), &rule.id, first_try);

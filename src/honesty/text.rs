@@ -240,7 +240,11 @@ fn sentences(line: &str, months: impl Fn(&str) -> bool) -> Vec<(String, bool)> {
         let ends = match c {
             '!' | '?' => at_end,
             ';' | '…' => true,
-            '.' => at_end && !is_abbreviation(&chars[from..at], &chars[at + 1..], &months),
+            '.' => {
+                at_end
+                    && !matches!(next, Some('?' | '!'))
+                    && !is_abbreviation(&chars[from..at], &chars[at + 1..], &months)
+            }
             _ => false,
         };
         if ends && at >= from {
