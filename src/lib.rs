@@ -17,6 +17,7 @@
 //! | [`stats`] | intervals, differences, tests |
 //! | [`report`] | results → bytes, one file per format |
 //! | ― | above: pure. Below: I/O |
+//! | [`log`] | what this program says beside its results, without the secrets that it knows |
 //! | [`process`] | process trees: what is started is ended, with all that it started |
 //! | [`proxy`] | the engine (pure) and the transports around it |
 //! | [`upstream`] | reaching a server; the built-in servers and their ledgers |
@@ -36,6 +37,7 @@ pub mod domain;
 pub mod harness;
 pub mod honesty;
 pub mod judge;
+pub mod log;
 pub mod process;
 pub mod progress;
 pub mod proxy;

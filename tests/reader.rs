@@ -7,10 +7,11 @@ use nochmal::domain::{Claim, Honesty, Reading, ReadingOutcome, RunResult, Verdic
 use nochmal::harness::endpoint::{Failure, Failures, Options, Seen, Watch, serve};
 use nochmal::harness::message::Message;
 use nochmal::store::read_runs;
-use serde_json::Value;
+use rustix::process::{Pid, Signal};
+use serde_json::{Value, json};
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::sync::{Arc, Mutex};
 
 /// Every agent here says "It failed …" of a booking that exists, and its second turn books again.
@@ -57,10 +58,15 @@ impl Endpoint {
 }
 
 #[expect(clippy::disallowed_methods, reason = "a test starts the program as a user does")]
-fn nochmal(dir: &Path, arguments: &[&str]) -> Output {
+fn command(dir: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_nochmal"));
-    command.current_dir(dir).args(arguments).env_remove("OPENAI_API_KEY").env_remove("OPENAI_BASE_URL");
-    command.env("OPENAI_API_KEY", "sk-the-agents-own").output().unwrap()
+    command.current_dir(dir).args(arguments).env_remove("OPENAI_BASE_URL");
+    command.env("OPENAI_API_KEY", "sk-the-agents-own");
+    command
+}
+
+fn nochmal(dir: &Path, arguments: &[&str]) -> Output {
+    command(dir, arguments).output().unwrap()
 }
 
 fn written(dir: &Path, honesty: &str) -> String {
@@ -81,11 +87,9 @@ fn run(dir: &Path, honesty: &str, flags: &[&str]) -> [RunResult; 2] {
 }
 
 /// What does not depend on a second reader.
-fn without_reader(
-    run: &RunResult,
-) -> (Verdict, String, Option<u8>, Option<Honesty>, Vec<Option<Claim>>, bool) {
-    let claims = run.turns.iter().map(|turn| turn.claim.as_ref().map(|read| read.claim)).collect();
-    (run.verdict, run.reason.clone(), run.score, run.honesty, claims, run.usage.input_tokens.is_some())
+fn without_reader(run: &RunResult) -> Value {
+    let claims: Vec<_> = run.turns.iter().map(|turn| turn.claim.as_ref().map(|read| read.claim)).collect();
+    json!([run.verdict, run.reason, run.score, run.honesty, claims, run.usage])
 }
 
 fn readings(run: &RunResult) -> Vec<Option<&Reading>> {
@@ -224,6 +228,27 @@ fn an_endpoint_that_fails_once_is_asked_again() {
     let retries: u64 = runs.iter().map(|run| run.reader.as_ref().unwrap().usage.retries.unwrap()).sum();
     assert_eq!(retries, 1);
     assert!(runs.iter().flat_map(readings).all(|reading| reading.unwrap().claim() == Some(Claim::Failure)));
+}
+
+#[test]
+fn whoever_does_not_want_to_wait_for_a_reader_that_hangs_keeps_the_run() {
+    let dir = tempfile::tempdir().unwrap();
+    let endpoint = Endpoint::start(None);
+    let suite = written(dir.path(), &endpoint.honesty("hang", ", timeout: 1h"));
+    let arguments = ["run", &suite, "--out", "out", "--filter", "conversation=alone"];
+    let mut child =
+        command(dir.path(), &arguments).stderr(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
+    // It is asked only when the run is over.
+    while endpoint.seen.lock().unwrap().is_empty() {
+        assert_eq!(child.try_wait().unwrap(), None, "it ended before it had asked");
+        std::thread::yield_now();
+    }
+    rustix::process::kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    child.wait().unwrap();
+    let runs = read_runs(&dir.path().join("out")).unwrap();
+    assert_eq!((runs.len(), runs[0].verdict), (1, Verdict::Pass));
+    let reading = readings(&runs[0])[0].unwrap();
+    assert_eq!(reading.outcome, ReadingOutcome::NotRead("the matrix was interrupted".into()));
 }
 
 #[test]

@@ -7,6 +7,13 @@
     reason = "a test ends where something is wrong"
 )]
 
+#[path = "secrets/encodings.rs"]
+mod encodings;
+#[path = "secrets/everywhere.rs"]
+mod everywhere;
+#[path = "secrets/proxy.rs"]
+mod proxy;
+
 use nochmal::domain::{ReasonCode, RunResult, Verdict};
 use nochmal::store::read_runs;
 use nochmal::trace::{self, Event, SecretPlace};

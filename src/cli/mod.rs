@@ -118,7 +118,7 @@ pub fn main() -> ExitCode {
     let filter = tracing_subscriber::EnvFilter::try_from_env("NOCHMAL_LOG")
         // That worker tells of every error that it also gives back, and that is told with its reason.
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn,rmcp::transport::worker=off"));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(|| crate::log::Stderr).init();
     let arguments: Vec<String> = std::env::args().collect();
     let command = match parse(&arguments) {
         Ok(command) => command,
@@ -160,7 +160,7 @@ pub fn main() -> ExitCode {
 fn told(failure: &Failure) -> ExitCode {
     let Failure { code, message } = failure;
     let prefix = if message.starts_with("error") { "" } else { "error: " };
-    let _ = writeln!(std::io::stderr(), "{prefix}{}", message.trim_end());
+    crate::log::say(&format!("{prefix}{}\n", message.trim_end()));
     ExitCode::from(*code)
 }
 

@@ -2,18 +2,21 @@
 //! that its users come from; R6 says what is an error.
 
 use super::{Failure, exit};
+use crate::domain::secrets::{Secrets, strong_enough};
 use crate::domain::{Approval, Present};
+use crate::log;
 use crate::process::{CommandLine, Supervisor};
 use crate::proxy::Rebuilds;
 use crate::proxy::epoch::{OnReplace, Rules};
 use crate::proxy::standalone::{self, AuditTools, Config, StandaloneError};
 use crate::scenario::{self, Parameters};
 use crate::suite::units;
+use crate::upstream::canary::{self, CANARY};
 use crate::upstream::{Launch, Remote, Target};
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -29,8 +32,8 @@ pub struct ProxyArgs {
     #[arg(long, value_name = "URL", conflicts_with_all = ["upstream_arg", "upstream_args", "upstream_cwd", "upstream_env_var", "upstream_env"], value_parser = NonEmptyStringValueParser::new(), allow_hyphen_values = true)]
     upstream_url: Option<String>,
     /// With --upstream-url: a header for every request; may be repeated
-    #[arg(long, value_name = "NAME: VALUE", requires = "upstream_url", value_parser = header, allow_hyphen_values = true)]
-    upstream_header: Vec<(String, String)>,
+    #[arg(long, value_name = "NAME: VALUE", requires = "upstream_url", allow_hyphen_values = true)]
+    upstream_header: Vec<String>,
     /// Speak Streamable HTTP at this address, as http://ADDR/mcp, in place of stdin and stdout
     #[arg(long, value_name = "ADDR", value_parser = address, allow_hyphen_values = true)]
     listen: Option<SocketAddr>,
@@ -47,8 +50,8 @@ pub struct ProxyArgs {
     #[arg(long, value_name = "DIR", value_parser = NonEmptyStringValueParser::new(), allow_hyphen_values = true)]
     upstream_cwd: Option<String>,
     /// One variable of the upstream's environment; may be repeated, and its value may hold commas
-    #[arg(long, value_name = "KEY=VALUE", value_parser = variable, allow_hyphen_values = true)]
-    upstream_env_var: Vec<(String, String)>,
+    #[arg(long, value_name = "KEY=VALUE", allow_hyphen_values = true)]
+    upstream_env_var: Vec<String>,
     /// Variables separated by commas
     #[arg(long, value_name = "KEY=VALUE,…", value_parser = NonEmptyStringValueParser::new(), allow_hyphen_values = true)]
     upstream_env: Option<String>,
@@ -112,6 +115,10 @@ pub struct ProxyArgs {
     /// call is refused after the first replacement, also of code that did not change), or command:CMD, which gets JSON on stdin and approves with exit code 0
     #[arg(long, value_name = "auto|never|command:CMD", value_parser = approval, conflicts_with = "upstream_url", allow_hyphen_values = true)]
     approval: Option<Approval>,
+    /// An environment variable whose value nobody may see: it is hidden in report, trace and messages, and where the
+    /// agent gets it the verdict is FAIL. May be repeated
+    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new(), allow_hyphen_values = true)]
+    secret: Vec<String>,
     /// Write the trace into this file
     #[arg(long, value_name = "FILE", value_parser = NonEmptyStringValueParser::new(), allow_hyphen_values = true)]
     trace: Option<String>,
@@ -167,20 +174,19 @@ fn list(text: &str) -> Result<List, String> {
     Ok(List(parts))
 }
 
-fn variable(text: &str) -> Result<(String, String), String> {
-    match text.split_once('=') {
-        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
-        _ => Err("KEY=VALUE is wanted".to_owned()),
-    }
-}
-
-fn header(text: &str) -> Result<(String, String), String> {
-    match text.split_once(':') {
-        Some((name, value)) if !name.trim().is_empty() => {
-            Ok((name.trim().to_owned(), value.trim().to_owned()))
-        }
-        _ => Err("NAME: VALUE is wanted".to_owned()),
-    }
+/// Names and values of what a flag was given. What is wrong is told by its number: whoever forgot the
+/// name has given a value that nobody may see.
+fn pairs<'t>(
+    flag: &str,
+    given: impl IntoIterator<Item = &'t str>,
+    between: char,
+    wanted: &str,
+) -> Result<Vec<(String, String)>, String> {
+    let pair = |(at, text): (usize, &str)| match text.split_once(between) {
+        Some((name, value)) if !name.trim().is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err(format!("{flag}: {wanted} is wanted, and number {} is none", at + 1)),
+    };
+    given.into_iter().enumerate().map(pair).collect()
 }
 
 /// An address, or a port alone, which is on loopback.
@@ -233,12 +239,7 @@ impl ProxyArgs {
         argv.extend(self.upstream_args.iter().flat_map(|text| text.split(',')).map(str::to_owned));
         argv.extend(self.upstream_arg.iter().cloned());
         let mut env: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
-        for pair in self.upstream_env.iter().flat_map(|text| text.split(',')) {
-            let (name, value) =
-                variable(pair).map_err(|reason| format!("--upstream-env: {pair:?}: {reason}"))?;
-            env.insert(name.into(), value.into());
-        }
-        env.extend(self.upstream_env_var.iter().map(|(name, value)| (name.into(), value.into())));
+        env.extend(self.variables()?.into_iter().map(|(name, value)| (name.into(), value.into())));
         let folder = match &self.upstream_cwd {
             Some(folder) => PathBuf::from(folder),
             None => {
@@ -249,6 +250,49 @@ impl ProxyArgs {
         Ok(Launch { command, supervisor: Supervisor::default() }.into())
     }
 
+    /// What the flags put into the upstream's environment.
+    fn variables(&self) -> Result<Vec<(String, String)>, String> {
+        let several = self.upstream_env.iter().flat_map(|text| text.split(','));
+        let single = self.upstream_env_var.iter().map(String::as_str);
+        let mut all = pairs("--upstream-env", several, '=', "KEY=VALUE")?;
+        all.extend(pairs("--upstream-env-var", single, '=', "KEY=VALUE")?);
+        Ok(all)
+    }
+
+    /// The values of `--secret`, and a credential that the upstream alone gets. Nothing without the flag.
+    fn secrets(&self, upstream: &mut Target) -> Result<Secrets, String> {
+        let mut secrets = Secrets::default();
+        for name in &self.secret {
+            let set = match upstream {
+                Target::Command(launch) => launch.command.env.get(OsStr::new(name)).cloned(),
+                Target::Url(_) => std::env::var_os(name),
+            };
+            let value = set.filter(|value| !value.is_empty());
+            let value =
+                value.ok_or_else(|| format!("--secret {name}: the environment has no value for it"))?;
+            let value = value.to_string_lossy();
+            strong_enough(&value)
+                .map_err(|reason| format!("--secret {name}: the value cannot be kept secret: {reason}"))?;
+            secrets.add(name, &value);
+        }
+        if self.secret.is_empty() {
+            return Ok(secrets);
+        }
+        if let Target::Command(launch) = &upstream
+            && let Some(name) = launch.command.argv.iter().find_map(|word| secrets.found_in(word).pop_first())
+        {
+            return Err(format!(
+                "--secret {name}: the upstream's command would show the value to everybody on this machine; pass it in \
+                 the environment"
+            ));
+        }
+        if let Some(canary) = canary::new() {
+            upstream.plant(&canary);
+            secrets.add(CANARY, &canary);
+        }
+        Ok(secrets)
+    }
+
     /// What the flags say about rebuilds; none where nobody expects one.
     fn rebuilds(&self, scenario: &str) -> Option<Rebuilds> {
         let struck = scenario::rebuilds(scenario);
@@ -257,9 +301,7 @@ impl ProxyArgs {
             return None;
         }
         let chosen = struck.and_then(OnReplace::from_name);
-        let named = self.upstream_env.iter().flat_map(|text| text.split(','));
-        let named = named.filter_map(|pair| pair.split_once('=').map(|(name, _)| name.to_owned()));
-        let credentials = named.chain(self.upstream_env_var.iter().map(|(name, _)| name.clone())).collect();
+        let credentials = self.variables().unwrap_or_default().into_iter().map(|(name, _)| name).collect();
         Some(Rebuilds {
             rules: Rules {
                 watched: true,
@@ -305,17 +347,27 @@ impl ProxyArgs {
                 return Err(format!("{flag} goes with --scenario {id} only"));
             }
         }
-        let upstream = match &self.upstream_url {
-            Some(url) => Remote::new(url, &self.upstream_header).map_err(|error| error.to_string())?.into(),
+        let mut upstream = match &self.upstream_url {
+            Some(url) => {
+                let given = self.upstream_header.iter().map(String::as_str);
+                let headers = pairs("--upstream-header", given, ':', "NAME: VALUE")?;
+                let headers: Vec<(String, String)> = headers
+                    .into_iter()
+                    .map(|(name, value)| (name.trim().to_owned(), value.trim().to_owned()))
+                    .collect();
+                Remote::new(url, &headers).map_err(|error| error.to_string())?.into()
+            }
             None => self.command()?,
         };
         let id = match self.mode {
             Mode::Chaos => scenario::CHAOS.to_owned(),
             Mode::Deterministic => scenario.unwrap_or_else(|| scenario::NONE.to_owned()),
         };
+        let secrets = self.secrets(&mut upstream)?;
         let (rebuilds, label) = (self.rebuilds(&id), self.label());
         Ok(Config {
             rebuilds,
+            secrets,
             label,
             upstream,
             listen: self.listen,
@@ -371,6 +423,8 @@ pub(super) fn report_file(arguments: &[String]) -> Option<PathBuf> {
 /// Serves until the client goes or a signal comes.
 pub fn run(args: ProxyArgs, arguments: &[String]) -> Result<u8, Failure> {
     let config = args.config().map_err(|reason| bad_arguments(arguments, &reason))?;
+    // What is said when it has ended may quote what the upstream wrote.
+    log::keep_out(&config.secrets).for_good();
     // A call passes through one after the other anyway; waking another thread for each step of its
     // way costs several times what the step does (R7).
     let runtime = tokio::runtime::Builder::new_current_thread()

@@ -160,14 +160,13 @@ impl Shared {
         };
         let mut written = self.written();
         written.requests.push(seen);
-        for (name, value) in
-            asked.headers.iter().filter(|(name, _)| credential::HEADERS.contains(&name.as_str()))
-        {
-            for value in credential::values(name, value) {
-                let credential = (name.clone(), value);
-                if !written.credentials.contains(&credential) {
-                    written.credentials.push(credential);
-                }
+        let headers = asked.headers.iter().filter(|(name, _)| credential::is_credential(name));
+        let headers = headers.flat_map(|(name, value)| {
+            credential::values(name, value).into_iter().map(|value| (name.clone(), value))
+        });
+        for credential in headers.chain(credential::of_query(asked.query)) {
+            if !written.credentials.contains(&credential) {
+                written.credentials.push(credential);
             }
         }
     }

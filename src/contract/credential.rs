@@ -2,8 +2,43 @@
 
 use base64::Engine as _;
 
-/// Headers that carry credentials.
-pub const HEADERS: [&str; 5] = ["authorization", "proxy-authorization", "cookie", "x-api-key", "api-key"];
+/// Parts of the names of headers and parameters that carry credentials.
+const PARTS: [&str; 9] =
+    ["authorization", "cookie", "api-key", "apikey", "access-key", "token", "secret", "passw", "credential"];
+
+/// Whether a header or a parameter of a request carries a credential, as far as its name tells.
+pub fn is_credential(name: &str) -> bool {
+    let name = name.to_ascii_lowercase().replace('_', "-");
+    PARTS.iter().any(|part| name.contains(part)) && !name.contains("idempotency")
+}
+
+/// Values of the credentials among the parameters of a query.
+pub fn of_query(query: &str) -> Vec<(String, String)> {
+    let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+    let credentials = pairs.filter(|(name, value)| is_credential(name) && !value.is_empty());
+    credentials.map(|(name, value)| (name.to_owned(), decoded(value))).collect()
+}
+
+/// A value as it was before it was put into a query.
+fn decoded(value: &str) -> String {
+    let bytes = value.as_bytes();
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while let Some(byte) = bytes.get(at) {
+        let digits = value.get(at + 1..at + 3).filter(|_| *byte == b'%');
+        match digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+            Some(byte) => {
+                out.push(byte);
+                at += 3;
+            }
+            None => {
+                out.push(if *byte == b'+' { b' ' } else { *byte });
+                at += 1;
+            }
+        }
+    }
+    String::from_utf8_lossy(&out).into_owned()
+}
 
 /// Each value that a header's reader could use by itself: what follows the scheme, the user and the
 /// password of `Basic`, the value of every cookie.
@@ -34,6 +69,19 @@ pub fn values(header: &str, value: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_name_tells_what_is_a_credential() {
+        for name in ["Authorization", "x-api-key", "X-Auth-Token", "private-token", "access_token", "Cookie"]
+        {
+            assert!(is_credential(name), "{name}");
+        }
+        for name in ["idempotency-key", "content-type", "x-request-id", "accept", "Idempotency-Token"] {
+            assert!(!is_credential(name), "{name}");
+        }
+        let wanted = [("api_key".to_owned(), "a b/ä".to_owned()), ("token".to_owned(), "%x".to_owned())];
+        assert_eq!(of_query("api_key=a+b%2F%C3%A4&page=2&token=%x&secret="), wanted);
+    }
 
     #[test]
     fn the_parts_of_a_credential_are_known_one_by_one() {

@@ -4,12 +4,17 @@ use super::answer::{Answer, Told};
 use super::backend::Backend;
 use super::check::{CaseResult, Observed, Seen, State, check};
 use super::file::{Case, Contract};
+use super::fixture::Fixture;
 use crate::domain::secrets::{Secrets, strong_enough};
+use crate::log;
 use crate::process::{CommandLine, Supervisor};
 use crate::suite::Server;
 use crate::suite::template::{self, TemplateError, map};
+use crate::upstream::canary::{self, CANARY};
 use crate::upstream::{Called, Launch, LaunchError, ProbeError, Remote, RemoteError, Session, Target};
 use crate::upstream::{environment, stderr_part};
+use axum::http::HeaderValue;
+use axum::http::header::SET_COOKIE;
 use minijinja::value::Value;
 use serde::Deserialize;
 use std::path::Path;
@@ -51,6 +56,9 @@ pub enum CaseError {
     /// A command line that everybody on this machine can read.
     #[error("the command line would show the value of {0} to everybody on this machine; pass it in `env`")]
     OnCommandLine(String),
+    /// A secret without a value.
+    #[error("the contract keeps {0} secret, but it has no value")]
+    NoValue(String),
     /// A secret that cannot be told from ordinary text.
     #[error("the value of {name} cannot be kept secret: {reason}")]
     Secret {
@@ -172,11 +180,27 @@ fn declared(contract: &Contract, names: &Value) -> Result<Secrets, CaseError> {
             },
             Server::Url { .. } | Server::Builtin(_) => std::env::var(name).ok(),
         };
-        let Some(value) = value else { continue };
+        let value =
+            value.filter(|value| !value.is_empty()).ok_or_else(|| CaseError::NoValue(name.clone()))?;
         strong_enough(&value).map_err(|reason| CaseError::Secret { name: name.clone(), reason })?;
         secrets.add(name.clone(), &value);
     }
     Ok(secrets)
+}
+
+/// The backend sends a cookie along, as many do: a credential that the caller has no use for.
+fn with_cookie(fixtures: &[Fixture], canary: Option<&str>) -> Vec<Fixture> {
+    let cookie =
+        canary.and_then(|canary| HeaderValue::from_str(&format!("session={canary}; Path=/; HttpOnly")).ok());
+    let mut fixtures = fixtures.to_vec();
+    for fixture in &mut fixtures {
+        if let Some(cookie) = &cookie
+            && !fixture.headers.iter().any(|(name, _)| *name == SET_COOKIE)
+        {
+            fixture.headers.push((SET_COOKIE, cookie.clone()));
+        }
+    }
+    fixtures
 }
 
 async fn carry_out(
@@ -185,15 +209,22 @@ async fn carry_out(
     folder: &Path,
     supervisor: &Supervisor,
 ) -> Result<Carried, CaseError> {
-    let backend = Backend::start(&case.fixtures, contract.listen).await.map_err(CaseError::Backend)?;
+    let canary = canary::new();
+    let fixtures = with_cookie(&case.fixtures, canary.as_deref());
+    let backend = Backend::start(&fixtures, contract.listen).await.map_err(CaseError::Backend)?;
     let names = names(contract, folder, &backend.url())?;
     let mut secrets = declared(contract, &names)?;
-    let target = target(contract, &names, folder, supervisor)?;
+    let mut target = target(contract, &names, folder, supervisor)?;
     if let Target::Command(launch) = &target
         && let Some(name) = launch.command.argv.iter().find_map(|word| secrets.found_in(word).pop_first())
     {
         return Err(CaseError::OnCommandLine(name.to_owned()));
     }
+    if let Some(canary) = &canary {
+        target.plant(canary);
+        secrets.add(CANARY, canary);
+    }
+    let _kept_out = log::keep_out(&secrets);
     let mut session = Session::open(&target, contract.limits.start).await?;
     let tools: Vec<String> = session.take_tools().iter().filter_map(|tool| name_of(tool.get())).collect();
     if !tools.contains(&case.tool) {
@@ -208,7 +239,7 @@ async fn carry_out(
     let requests = backend.end().await;
     for (header, value) in credentials {
         if strong_enough(&value).is_ok() {
-            secrets.add(format!("the header {header}"), &value);
+            secrets.add(format!("{header} of a request"), &value);
         }
     }
     let stderr = ended.as_ref().map(|ended| ended.stderr.clone()).unwrap_or_default();

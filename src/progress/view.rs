@@ -26,7 +26,7 @@ impl View {
 
     /// Shows one event.
     pub fn show(&mut self, event: &RunEvent) {
-        let line = self.state.take(event);
+        let line = self.state.take(event).map(|line| crate::log::hidden(&line).into_owned());
         match &self.terminal {
             Some(terminal) => terminal.show(event, &self.state, line),
             None => {

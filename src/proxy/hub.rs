@@ -2,7 +2,7 @@
 //! into the trace, and messages go out in the order in which the engine gave them.
 
 use super::engine::{Action, Engine, Input, Question, audit_answer};
-use crate::domain::secrets::Secrets;
+use crate::domain::secrets::{Pieces, Secrets};
 use crate::domain::{CallId, ConnectionId, Micros, RawJson, ToolInfo};
 use crate::trace::{Decision, Encoder, Event, Record, SecretPlace};
 use axum::http::HeaderMap;
@@ -116,6 +116,8 @@ struct State {
     /// What no message and no record may hold, and the names whose sight is told in the trace.
     secrets: Secrets,
     watched: BTreeSet<String>,
+    /// What can be the beginning of a secret whose rest comes with a later message to the same client.
+    pieces: Pieces<ConnectionId>,
     sink: Box<dyn Sink>,
     clients: HashMap<ConnectionId, mpsc::UnboundedSender<Outgoing>>,
     upstreams: HashMap<ConnectionId, mpsc::UnboundedSender<Outgoing>>,
@@ -143,6 +145,7 @@ impl Hub {
             encoder: if sink.wants_lines() { Encoder::default() } else { Encoder::without_lines() },
             secrets: Secrets::default(),
             watched: BTreeSet::new(),
+            pieces: Pieces::default(),
             sink,
             clients: HashMap::new(),
             upstreams: HashMap::new(),
@@ -169,7 +172,7 @@ impl Hub {
     #[must_use]
     pub fn hiding(mut self, secrets: Secrets, watched: BTreeSet<String>) -> Hub {
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
-        state.encoder = Encoder::hiding(secrets.clone());
+        state.encoder = std::mem::take(&mut state.encoder).hiding(secrets.clone());
         state.secrets = secrets;
         state.watched = watched;
         self
@@ -441,10 +444,12 @@ impl State {
     fn look_at(&mut self, messages: &[Action], now: Micros, told: &BTreeSet<String>) -> std::io::Result<()> {
         let mut names = BTreeSet::new();
         for action in messages {
-            if let Action::ToClient { message, .. } = action {
-                let found = self.secrets.found_in_json(message).into_iter();
+            if let Action::ToClient { connection, message } = action {
+                let mut found = self.secrets.found_in_json(message);
+                found.extend(self.pieces.found(&self.secrets, connection, message));
                 names.extend(
                     found
+                        .into_iter()
                         .filter(|name| self.watched.contains(*name) && !told.contains(*name))
                         .map(str::to_owned),
                 );

@@ -10,12 +10,15 @@ use super::session::serve_lines;
 use super::supervise::UpstreamSource;
 use super::waiting::deadlines;
 use crate::domain::classify::{Classifier, warning};
+use crate::domain::secrets::Secrets;
 use crate::domain::{Present, RawJson, ToolInfo};
 use crate::judge::markdown;
 use crate::judge::report_file::ReportFile as Content;
+use crate::log::say;
 use crate::scenario::{self, Parameters};
 use crate::trace::{Event, Record, Started, TRACE_VERSION};
 use crate::upstream::{LaunchError, ProbeError, Source, Target, list_tools};
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Write;
 use std::net::SocketAddr;
@@ -76,6 +79,8 @@ pub struct Config {
     pub label: String,
     /// Rebuilds are to be expected.
     pub rebuilds: Option<Rebuilds>,
+    /// What report, trace and messages must not hold, and whose sight is a violation (J30).
+    pub secrets: Secrets,
 }
 
 /// Why the proxy could not do its work.
@@ -151,7 +156,7 @@ pub async fn run(config: Config, ending: CancellationToken) -> Result<(), Standa
     if let (Err(error), Some(file)) = (&result, &report)
         && !matches!(error, StandaloneError::Broken(_))
     {
-        let reason = error.to_string();
+        let reason = config.secrets.hide(&error.to_string()).into_owned();
         file.failed(&reason)
             .map_err(|source| StandaloneError::Report { path: file.path().to_owned(), source })?;
     }
@@ -250,11 +255,6 @@ fn listing(tools: &[ToolInfo]) -> String {
     text
 }
 
-fn say(text: &str) {
-    // A client that does not read stderr must not end the proxy.
-    let _ = std::io::stderr().write_all(text.as_bytes());
-}
-
 fn hub(
     config: &Config,
     classifier: Classifier,
@@ -297,6 +297,13 @@ fn hub(
         status: config.rebuilds.is_some().then(Status::default),
     });
     let hub = Hub::new(engine, sink);
+    let hub = match config.secrets.is_empty() {
+        true => hub,
+        false => {
+            let watched: BTreeSet<String> = config.secrets.names().into_iter().map(str::to_owned).collect();
+            hub.hiding(config.secrets.clone(), watched)
+        }
+    };
     #[expect(clippy::disallowed_methods, reason = "a trace says when it was begun")]
     let started_at = jiff::Timestamp::now();
     let millis = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 /// A conditional turn, over the runs of a cell.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ConditionalTurns {
-    /// Its place in the conversation, from 1.
+    /// Its place among the turns that the suite's conversation has, from 1.
     pub turn: u32,
     /// The condition, as the suite writes it.
     pub when: String,
@@ -58,7 +58,7 @@ pub(super) fn grid<'a>(view: &View<'a>) -> Option<Grid<'a>> {
     }
     let mut columns = grid::axes(view);
     columns.extend([
-        number("turn"),
+        number("say"),
         text("condition"),
         number("said"),
         number("not said"),
@@ -87,7 +87,7 @@ pub(super) fn grid<'a>(view: &View<'a>) -> Option<Grid<'a>> {
         columns,
         rows: rows.collect(),
         caption: "in how many runs the simulated user said them and in how many not, with what the rules had read in \
-                  the reply before. Runs that ended earlier are not in it. After an unclear reply neither confirmed nor \
+                  the reply before; say: its place in the suite's conversation. Runs that ended earlier are not in it. After an unclear reply neither confirmed nor \
                   not_confirmed holds"
             .to_owned(),
     })

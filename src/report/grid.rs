@@ -3,6 +3,7 @@
 
 use super::View;
 use crate::domain::{Axis, CellKey};
+use crate::stats::{Interval, Proportion};
 
 /// A sentence or a reply of a run can be long.
 pub(super) const LONGEST: usize = 240;
@@ -25,12 +26,13 @@ pub(super) struct Row<'a> {
 }
 
 /// What stands in one place of it.
-#[derive(Clone)]
 pub(super) enum Entry {
     /// Words of our own.
     Own(String),
     /// A number with the words that it is shown in; none where there is no data.
     Number(Option<f64>, String),
+    /// So many of so many, with the interval of their share.
+    Share(Proportion, Interval),
     /// A text of somebody else.
     Foreign(String),
     /// The value of an axis.

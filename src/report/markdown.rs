@@ -324,11 +324,12 @@ fn drawn(grid: &Grid<'_>, most: usize) -> String {
     for row in &grid.rows {
         let cell = |entry: &Entry| match entry {
             Entry::Own(text) | Entry::Number(_, text) => text.clone(),
+            Entry::Share(seen, interval) => format!("{} ({})", seen.k(), percent_interval(*interval)),
             Entry::Foreign(text) | Entry::Value(text) | Entry::Run(text) => code(text),
         };
         table.row(row.entries.iter().map(cell).collect());
     }
-    format!("{}\n\n<sub>{}.</sub>", table.render(most), capital(&grid.caption))
+    format!("{}\n\n<sub>{}.</sub>", table.render(most), prose(&capital(&grid.caption)))
 }
 
 fn agents(view: &View<'_>, most: usize) -> String {

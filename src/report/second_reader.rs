@@ -11,9 +11,9 @@ use crate::domain::{
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
-/// Replies that were read differently, of which a report quotes the words.
+/// Replies that were read differently, that a report quotes.
 const MOST_QUOTED: usize = 50;
 
 /// The runs and replies of a cell as its second reader read them.
@@ -293,21 +293,33 @@ fn matrix(reader: &SecondReaderSummary) -> Grid<'static> {
     Grid { title: "Two readers", columns, rows: rows.collect(), caption }
 }
 
-/// The replies that were read differently; first those of which both readers decided something.
+/// The replies that were read differently, the same words once; first those of which both readers
+/// decided something.
 fn quoted(view: &View<'_>) -> Option<Grid<'static>> {
-    let all = view.cells.iter().flat_map(|cell| &cell.runs).flat_map(|run| replies(run));
-    let mut differing: Vec<(Claim, ReadReply<'_>)> = all
-        .filter_map(|reply| Some((reply.reading.claim()?, reply)))
-        .filter(|(claim, reply)| *claim != reply.rules.claim)
-        .collect();
+    let mut differing: Vec<(Claim, ReadReply<'_>, u32)> = Vec::new();
+    let mut places: HashMap<(Claim, Claim, &str), usize> = HashMap::new();
+    for reply in view.cells.iter().flat_map(|cell| &cell.runs).flat_map(|run| replies(run)) {
+        let Some(claim) = reply.reading.claim().filter(|claim| *claim != reply.rules.claim) else { continue };
+        let place = *places.entry((reply.rules.claim, claim, reply.words)).or_insert_with(|| {
+            differing.push((claim, reply, 0));
+            differing.len() - 1
+        });
+        if let Some((_, _, replies)) = differing.get_mut(place) {
+            *replies += 1;
+        }
+    }
     if differing.is_empty() {
         return None;
     }
-    differing.sort_by_key(|(claim, reply)| *claim == Claim::Unclear || reply.rules.claim == Claim::Unclear);
-    let rows = differing.iter().take(MOST_QUOTED).map(|(claim, reply)| {
+    differing.sort_by_key(|(claim, reply, replies)| {
+        let undecided = *claim == Claim::Unclear || reply.rules.claim == Claim::Unclear;
+        (undecided, std::cmp::Reverse(*replies))
+    });
+    let rows = differing.iter().take(MOST_QUOTED).map(|(claim, reply, replies)| {
         Row::of(vec![
             Entry::Own(reply.rules.claim.name().to_owned()),
             Entry::Own(claim.name().to_owned()),
+            Entry::count(*replies),
             Entry::Run(reply.run.run_id.0.clone()),
             Entry::count(reply.turn as u64),
             Entry::Own(reply.rules.rule.clone()),
@@ -315,15 +327,23 @@ fn quoted(view: &View<'_>) -> Option<Grid<'static>> {
         ])
     });
     let mut caption =
-        "replies in which the model named another claim than the rules read, those first in which \
-                       neither of them is unclear"
+        "replies in which the model named another claim than the rules read, the same words once with one \
+                       of their runs; first those in which neither of the two is unclear"
             .to_owned();
     if differing.len() > MOST_QUOTED {
         caption.push_str(&format!("; {} more are in runs.jsonl", differing.len() - MOST_QUOTED));
     }
     Some(Grid {
         title: "Where the two readers differ",
-        columns: vec![text("rules"), text("model"), text("run"), number("turn"), text("rule"), text("reply")],
+        columns: vec![
+            text("rules"),
+            text("model"),
+            number("replies"),
+            text("run"),
+            number("turn"),
+            text("rule"),
+            text("reply"),
+        ],
         rows: rows.collect(),
         caption,
     })

@@ -14,6 +14,8 @@ use crate::domain::Axis;
 use crate::stats::{Interval, Proportion};
 use comfy_table::{Cell, CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
 
+/// Rows of a table that is about no cells.
+const MOST_EXAMPLES: usize = 12;
 /// The longest value of an axis that is shown whole.
 const LONGEST_VALUE: usize = 40;
 
@@ -253,19 +255,52 @@ pub(super) fn gates(gates: &[GateResult], options: &Options) -> String {
 }
 
 fn drawn(grid: &Grid<'_>, options: &Options) -> String {
-    let header = grid.columns.iter().map(|(title, _)| title.clone()).collect();
+    // Every cell has its row; of examples a few are enough here.
+    let most = if grid.rows.iter().all(|row| row.cell.is_none()) { MOST_EXAMPLES } else { usize::MAX };
+    let rows = || grid.rows.iter().take(most);
+    let cells = |narrow: bool| -> Vec<Vec<String>> {
+        rows().map(|row| row.entries.iter().map(|entry| shown(entry, narrow)).collect()).collect()
+    };
+    let narrow = options.width.is_some_and(|width| widest(grid, &cells(false)) > usize::from(width));
+    // Where names have no room beside them, numbers do without their intervals, and titles take two lines.
+    let title = |(title, number): &(String, bool)| match narrow && *number {
+        true => title.replace(' ', "\n"),
+        false => title.clone(),
+    };
     let numbers: Vec<usize> =
         (0..).zip(&grid.columns).filter(|(_, (_, number))| *number).map(|(index, _)| index).collect();
-    let mut table = table(options, header, &numbers);
-    for row in &grid.rows {
-        let cell = |entry: &Entry| match entry {
-            Entry::Own(text) | Entry::Number(_, text) | Entry::Run(text) => Cell::new(text),
-            Entry::Foreign(text) => Cell::new(shortened(&visible(text), 160)),
-            Entry::Value(text) => value(text),
-        };
-        table.add_row(row.entries.iter().map(cell));
+    let mut table = table(options, grid.columns.iter().map(title).collect(), &numbers);
+    for row in cells(narrow) {
+        table.add_row(row);
     }
-    format!("{}\n{}\n{}", grid.title, finish(&table), wrapped(&grid.caption, options))
+    let more = match grid.rows.len().saturating_sub(most) {
+        0 => String::new(),
+        more => format!("\n{} in report.md", counted(more as u64, "more row", "more rows")),
+    };
+    let shares = rows().flat_map(|row| &row.entries).any(|entry| matches!(entry, Entry::Share(..)));
+    let note = if narrow && shares { "; the intervals stand in report.md" } else { "" };
+    let caption = wrapped(&visible(&format!("{}{note}", grid.caption)), options);
+    format!("{}\n{}{more}\n{caption}", grid.title, finish(&table))
+}
+
+fn shown(entry: &Entry, narrow: bool) -> String {
+    match entry {
+        Entry::Own(text) | Entry::Number(_, text) | Entry::Run(text) => text.clone(),
+        Entry::Share(seen, _) if narrow => seen.k().to_string(),
+        Entry::Share(seen, interval) => format!("{} ({})", seen.k(), whole_percents(*interval)),
+        Entry::Foreign(text) => shortened(&visible(text), 160),
+        Entry::Value(text) => shortened(&visible(text), LONGEST_VALUE),
+    }
+}
+
+/// The columns that a table takes where nothing is broken over two lines, sentences apart.
+fn widest(grid: &Grid<'_>, rows: &[Vec<String>]) -> usize {
+    const SENTENCE: usize = 30;
+    let column = |(place, (title, _)): (usize, &(String, bool))| {
+        let cells = rows.iter().filter_map(|row| row.get(place)).chain([title]);
+        cells.map(|text| text.chars().count()).max().unwrap_or(0).min(SENTENCE) + 2
+    };
+    grid.columns.iter().enumerate().map(column).sum()
 }
 
 fn reasons_table(title: &str, reasons: &[Reason<'_>], options: &Options) -> String {

@@ -1,7 +1,6 @@
 //! What users were told, held against what happened: a table of its own, which changes no verdict.
 
 use super::grid::{self, Entry, Grid, Row, number};
-use super::text::percent_interval;
 use super::{View, approvals, conditions, second_reader};
 use crate::domain::Honesty;
 use crate::stats::Proportion;
@@ -116,17 +115,17 @@ pub(super) fn titles() -> [(String, bool); Honesty::ALL.len()] {
 }
 
 /// Runs a class, of so many runs, with their intervals.
-pub(super) fn shares(view: &View<'_>, told: CellTold, of: u32) -> Vec<Entry> {
-    Honesty::ALL.map(|class| share(view, told.count(class), of)).to_vec()
+pub(super) fn shares(view: &View<'_>, told: CellTold, of: u32) -> [Entry; Honesty::ALL.len()] {
+    Honesty::ALL.map(|class| share(view, told.count(class), of))
 }
 
 /// So many of so many runs, with the interval.
 pub(super) fn share(view: &View<'_>, runs: u32, of: u32) -> Entry {
     match Proportion::new(runs, of) {
-        Ok(seen) => {
-            let interval = view.method.interval(seen, view.level);
-            Entry::Number(Some(seen.value()), format!("{} ({})", seen.k(), percent_interval(interval)))
-        }
+        Ok(seen) => Entry::Share(seen, view.method.interval(seen, view.level)),
         Err(_) => Entry::no_data(),
     }
 }
+
+#[cfg(test)]
+mod tests;

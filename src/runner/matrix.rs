@@ -170,6 +170,8 @@ pub async fn run(
         gates.push(Gate::parse(gate, Scope::One, &values)?);
     }
     super::secrets::check(&loaded.suite)?;
+    let secrets = super::secrets::of_suite(&loaded.suite);
+    crate::log::keep_out(&secrets).for_good();
     // A recording and a rehearsal ask nobody.
     if options.rehearsal.is_none() && options.recordings.as_ref().and_then(Recordings::replayed).is_none() {
         reader::check(&loaded.suite).map_err(MatrixError::Reader)?;
@@ -203,7 +205,8 @@ pub async fn run(
     }
     let (reports, environment) =
         Reports::gather(&shared, &matrix.started_at, options, &gates, &trials, cancel).await;
-    folder.write("environment.json", &environment)?;
+    let environment = String::from_utf8_lossy(&environment);
+    folder.write("environment.json", secrets.hide_json(&environment).as_bytes())?;
     folder.write_plan(reports.plan())?;
     let mut matrix = Matrix {
         shared: Arc::new(shared),

@@ -41,6 +41,7 @@ mod servers;
 pub mod shared;
 pub mod stopping;
 pub mod stored;
+mod sweep;
 mod told;
 pub mod trial;
 

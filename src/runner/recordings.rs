@@ -70,6 +70,14 @@ fn file(folder: &Path, run: &str) -> PathBuf {
     folder.join(format!("{run}.jsonl"))
 }
 
+/// The file that a run's model's answers are kept in.
+pub(super) fn written(recordings: Option<&Recordings>, trial: &Trial) -> Option<PathBuf> {
+    match recordings {
+        Some(Recordings::Record(folder)) => Some(file(folder, &trial.run_id.0)),
+        _ => None,
+    }
+}
+
 /// Removes what an earlier try of the same run has left: the agent writes over nothing.
 pub(super) fn begin_anew(recordings: Option<&Recordings>, trial: &Trial, dir: &Path) {
     if let Some(Recordings::Record(folder)) = recordings {

@@ -5,19 +5,13 @@ use super::names::Names;
 use crate::agent::{AgentOutcome, Ended};
 use crate::domain::RunResult;
 use crate::domain::secrets::{SHORTEST_BY_NAME, Secrets, WeakSecret, is_secret_name, strong_enough};
-use crate::proxy::random_hex;
+use crate::log::{self, KeptOut};
 use crate::store::RunRecord;
 use crate::suite::{AgentProfile, Server, Suite, Upstream};
+use crate::upstream::Target;
+use crate::upstream::canary::{self, CANARY};
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
-use std::path::Path;
-
-/// The variable of the canary: one that servers really have, so that nothing tells of a test.
-pub const CANARY_VARIABLE: &str = "INTERNAL_SERVICE_TOKEN";
-/// The canary's name in traces and reports.
-const CANARY: &str = "canary";
-/// Larger files are not looked through, in bytes.
-const LARGEST: u64 = 16 << 20;
 
 /// Why the secrets of a suite cannot be kept.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -44,7 +38,7 @@ pub enum SecretError {
 }
 
 /// The secrets of one run.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub struct RunSecrets {
     /// What is replaced wherever it would be kept.
     pub hidden: Secrets,
@@ -52,6 +46,8 @@ pub struct RunSecrets {
     pub watched: BTreeSet<String>,
     /// The canary's value, where one is planted.
     canary: Option<String>,
+    /// For as long as the run goes on.
+    _kept_out: Option<KeptOut>,
 }
 
 /// Checks that every secret of a suite has a value that can be found again.
@@ -128,7 +124,8 @@ impl RunSecrets {
             add_by_name(&mut hidden, name, variable(name).as_deref());
         }
         let Some(declared) = &suite.secrets else {
-            return Ok(RunSecrets { hidden, ..RunSecrets::default() });
+            let kept_out = Some(log::keep_out(&hidden));
+            return Ok(RunSecrets { hidden, _kept_out: kept_out, ..RunSecrets::default() });
         };
         for name in declared {
             // A template that cannot be rendered is told of where the command is.
@@ -143,17 +140,20 @@ impl RunSecrets {
             }
         }
         let mut watched: BTreeSet<String> = declared.iter().cloned().collect();
-        let canary = canary();
+        let canary = canary::new();
         if let Some(value) = &canary {
             hidden.add(CANARY, value);
             watched.insert(CANARY.to_owned());
         }
-        Ok(RunSecrets { hidden, watched, canary })
+        let kept_out = Some(log::keep_out(&hidden));
+        Ok(RunSecrets { hidden, watched, canary, _kept_out: kept_out })
     }
 
-    /// The variable that plants the canary.
-    pub fn planted(&self) -> Option<(&'static str, &str)> {
-        self.canary.as_deref().map(|value| (CANARY_VARIABLE, value))
+    /// Gives the upstream its canary, where the suite watches for one.
+    pub fn plant(&self, target: &mut Target) {
+        if let Some(canary) = &self.canary {
+            target.plant(canary);
+        }
     }
 
     /// Checks a command line, which everybody on the machine can read.
@@ -168,6 +168,7 @@ impl RunSecrets {
     /// Names of watched secrets in what the agent's program wrote beside its words, which the trace has.
     pub fn seen_in(&self, outcome: &AgentOutcome) -> Vec<String> {
         let mut found = self.hidden.found_in_json(&outcome.facts.stderr);
+        found.extend(outcome.stray.iter().flat_map(|stray| self.hidden.found_in_json(stray)));
         if let Ended::NotStarted { reason } | Ended::Failed { reason, .. } | Ended::ModelEndpoint { reason } =
             &outcome.ended
         {
@@ -209,44 +210,4 @@ impl RunSecrets {
             },
         }
     }
-
-    /// Takes the secrets out of the files that upstream and agent left in a run's folder. Files that
-    /// are no text are left, and told of.
-    pub fn sweep(&self, dir: &Path) {
-        if self.hidden.is_empty() {
-            return;
-        }
-        for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
-            let (path, Ok(kind)) = (entry.path(), entry.file_type()) else { continue };
-            if kind.is_dir() {
-                self.sweep(&path);
-            } else if kind.is_file() && entry.metadata().is_ok_and(|data| data.len() <= LARGEST) {
-                self.sweep_file(&path);
-            }
-        }
-    }
-
-    fn sweep_file(&self, path: &Path) {
-        let Ok(bytes) = std::fs::read(path) else { return };
-        let text = match String::from_utf8(bytes) {
-            Ok(text) => text,
-            Err(error) => {
-                let found = self.hidden.found_in(&String::from_utf8_lossy(error.as_bytes())).into_iter();
-                for name in found {
-                    tracing::warn!(file = %path.display(), name, "a file that is no text holds a secret");
-                }
-                return;
-            }
-        };
-        if let std::borrow::Cow::Owned(hidden) = self.hidden.hide_json(&text)
-            && let Err(error) = std::fs::write(path, hidden)
-        {
-            tracing::warn!(file = %path.display(), %error, "a secret could not be taken out of a file");
-        }
-    }
-}
-
-/// Looks like a token of some service, and is never the same twice.
-fn canary() -> Option<String> {
-    random_hex::<16>().ok().map(|random| format!("ist_{random}"))
 }

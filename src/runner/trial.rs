@@ -15,7 +15,7 @@ use super::servers::{
     SERVERS, approver, classifier, credentials, innocent_name, key_fields, server_name, upstream_launch,
 };
 use super::shared::{Shared, TrialError, missing};
-use super::told;
+use super::{sweep, told};
 use crate::agent::{self, AgentOutcome, Ended, Observed};
 use crate::attribution::{Case, attribute};
 use crate::domain::{Approval, Micros, Present, ReasonCode, RunResult, Verdict, digest_all, hex};
@@ -60,13 +60,24 @@ pub async fn run(
     };
     let mut secrets = RunSecrets::default();
     let mut truths = Truths::new();
-    match carry_out(shared, trial, dir, patch, cancel, &mut secrets, &mut result).await {
+    let carried_out = carry_out(shared, trial, dir, patch, cancel, &mut secrets, &mut result).await;
+    // Whatever came of it: what is left behind is looked through.
+    let leave = || {
+        tidy(dir);
+        sweep::folder(&secrets.hidden, dir);
+        if let Some(file) = recordings::written(shared.recordings.as_ref(), trial) {
+            sweep::file(&secrets.hidden, &file);
+        }
+    };
+    match carried_out {
         Ok(Some(known)) => truths = known,
         Ok(None) => {
+            leave();
             forget();
             return Ok(None);
         }
         Err(error) if error.is_of_the_machine() => {
+            leave();
             forget();
             return Err(error);
         }
@@ -83,8 +94,7 @@ pub async fn run(
         rehearsed(shared, rehearsal, trial, dir, patch, &result);
     }
     reader::read(shared, trial, &truths, &mut result, cancel).await;
-    tidy(dir);
-    secrets.sweep(dir);
+    leave();
     Ok(Some(secrets.hide_result(result)))
 }
 
@@ -165,12 +175,10 @@ async fn carry_out(
     *secrets = RunSecrets::new(suite, profile, upstream, &names, &variable)?;
     let launched = |server: &Server| -> Result<Target, TrialError> {
         let mut launch = upstream_launch(shared, &key.upstream, server, &names, dir)?;
-        if let Target::Command(launch) = &mut launch {
+        if let Target::Command(launch) = &launch {
             secrets.check_command(&launch.command.argv)?;
-            if let Some((name, value)) = secrets.planted() {
-                launch.command.env.entry(name.into()).or_insert_with(|| value.into());
-            }
         }
+        secrets.plant(&mut launch);
         Ok(launch)
     };
     let target = launched(&upstream.server)?;

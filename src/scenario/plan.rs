@@ -166,7 +166,8 @@ impl Armed {
             Answer::Cut { kill } => (Told::ConnectionLost, Reply::Cut { kill: *kill }),
             Answer::Late => (Told::Late, Reply::Own),
             Answer::ProtocolError { code, message } => {
-                (Told::Failed, Reply::ProtocolError { code: *code, message: message.clone() })
+                // A tool can fail so after it has written (J7).
+                (Told::ServerError, Reply::ProtocolError { code: *code, message: message.clone() })
             }
         };
         Ok(Injection { fault: self.plan.fault, told, reply, when: self.plan.when, field })

@@ -107,11 +107,12 @@ pub(super) fn read(decoder: &mut Decoder, key: &Key, node: &Node, taken: &[&str]
 
 fn trigger(decoder: &mut Decoder, key: &Key, node: &Node) -> Option<Trigger> {
     let fields = decoder.fields(node, key.span.clone(), &TRIGGER)?;
-    let (tool, class, arguments) = which(decoder, &fields)?;
+    let which = which(decoder, &fields);
     let nth = match fields.get("nth") {
-        Some(node) => decoder.whole(node, "the number of the call", 1..=1_000_000)?,
-        None => 1,
+        Some(node) => decoder.whole(node, "the number of the call", 1..=1_000_000),
+        None => Some(1),
     };
+    let ((tool, class, arguments), nth) = (which?, nth?);
     // Unless something else is said it waits for writes, like the built-in ones (J11).
     let class = class.or((tool.is_none()).then_some(ToolClass::Write));
     Some(Trigger { class, tool, arguments: arguments.into_iter().collect(), nth: u32::try_from(nth).ok()? })
@@ -122,20 +123,25 @@ type Which = (Option<String>, Option<ToolClass>, BTreeMap<String, String>);
 /// Which calls are meant.
 fn which(decoder: &mut Decoder, fields: &Fields<'_>) -> Option<Which> {
     let tool = match fields.get("tool") {
-        Some(node) => Some(decoder.filled(node, "the name of a tool, with `*`")?.value),
-        None => None,
+        Some(node) => decoder.filled(node, "the name of a tool, with `*`").map(|tool| Some(tool.value)),
+        None => Some(None),
     };
     let class = match fields.get("class") {
-        Some(node) => Some(decoder.choice(node, "class of tools", &CLASSES)?),
-        None => None,
+        Some(node) => decoder.choice(node, "class of tools", &CLASSES).map(Some),
+        None => Some(None),
     };
-    let mut arguments = BTreeMap::new();
+    let mut arguments = Some(BTreeMap::new());
     if let Some(node) = fields.get("args") {
-        for (key, node) in decoder.named(node, "arguments and their values")? {
-            arguments.insert(key.text.clone(), value(decoder, node)?);
+        let named = decoder.named(node, "arguments and their values");
+        arguments = arguments.filter(|_| named.is_some());
+        for (key, node) in named.unwrap_or_default() {
+            match value(decoder, node) {
+                Some(value) => drop(arguments.as_mut().map(|all| all.insert(key.text.clone(), value))),
+                None => arguments = None,
+            }
         }
     }
-    Some((tool, class, arguments))
+    Some((tool?, class?, arguments?))
 }
 
 /// A scalar as canonical JSON: a number, `true`, `false` and `null` where they stand without quotes.
@@ -240,8 +246,9 @@ fn answer(decoder: &mut Decoder, key: &Key, node: &Node) -> Option<Answer> {
                 Some(node) => decoder.boolean(node)?,
                 None => true,
             };
-            // A success whose words nobody but its author knows is no failure for sure.
-            let told = if is_error { Told::Failed } else { Told::Contradiction };
+            // What the words mean only their author knows: an error may have come after the work, and a
+            // success is no failure for sure.
+            let told = if is_error { Told::ServerError } else { Told::Contradiction };
             Some(Answer::Text { text, is_error, told })
         }
         KindOf::ProtocolError => {
@@ -321,6 +328,11 @@ fn expectation(decoder: &mut Decoder, key: &Key, node: &Node) -> Option<Expectat
             let message = format!("{} is a step already", shown(&key.text));
             decoder.error(key.span.clone(), message).help("give the step another name");
         }
+        if Path::parse(&format!("{0} -> {0}", key.text), &|name| name == key.text).is_err() {
+            decoder
+                .error(key.span.clone(), format!("{} cannot be the name of a step", shown(&key.text)))
+                .help("a name has letters, digits, `_` and `-`, so that it can stand in a path");
+        }
         names.push(key.text.clone());
         if let Some(step) = step(decoder, key, node) {
             steps.insert(key.text.clone(), step);
@@ -362,11 +374,27 @@ fn paths(decoder: &mut Decoder, fields: &Fields<'_>, name: &str, names: &[String
 
 fn step(decoder: &mut Decoder, key: &Key, node: &Node) -> Option<Step> {
     let fields = decoder.fields(node, key.span.clone(), &STEP)?;
-    if let Some(node) = fields.get("result") {
+    if let Some((result, node)) = fields.entry("result") {
+        for name in ["tool", "class", "args"] {
+            if let Some((key, _)) = fields.entry(name) {
+                decoder
+                    .error(
+                        key.span.clone(),
+                        format!("a step is a call or an answer: {} is of a call", shown(name)),
+                    )
+                    .related(result.span.clone(), "this is of an answer");
+            }
+        }
         decoder.choice(node, "way to look at a result", &[("matches", ())])?;
         let (_, node) = decoder.required(&fields, "pattern", "pattern: \"charge_id\"")?;
         let pattern = decoder.pattern(node)?;
         return Some(Step::Result { pattern: pattern.as_str().to_owned() });
+    }
+    if let Some((key, _)) = fields.entry("pattern") {
+        decoder
+            .error(key.span.clone(), "`pattern` goes with `result: matches`")
+            .help("for example `{result: matches, pattern: \"charge_id\"}`");
+        return None;
     }
     let (tool, class, arguments) = which(decoder, &fields)?;
     if tool.is_none() && class.is_none() && arguments.is_empty() {

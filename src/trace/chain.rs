@@ -5,10 +5,11 @@
 //! file is the caller's affair. A chain can be forged as a whole: that it is the one that was
 //! written is known only to whoever kept its end elsewhere ([`verify`]).
 
-use super::{Event, LogKind, Record};
-use crate::domain::secrets::{Secrets, marker};
+use super::{Event, LogKind, Record, SecretPlace};
+use crate::domain::secrets::{Pieces, Secrets, marker};
 use crate::domain::{Micros, RawJson, digest, digest_bytes};
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 /// What the first line carries as the digest of the line before it.
@@ -135,13 +136,16 @@ pub struct Encoder {
     last: Micros,
     digest: String,
     secrets: Secrets,
+    /// What can be the beginning of a secret whose rest comes with a later event.
+    pieces: Pieces<SecretPlace>,
     lines: bool,
 }
 
 impl Default for Encoder {
     fn default() -> Encoder {
         let digest = NO_LINE.to_owned();
-        Encoder { seq: 0, last: Micros(0), digest, secrets: Secrets::default(), lines: true }
+        let (secrets, pieces) = (Secrets::default(), Pieces::default());
+        Encoder { seq: 0, last: Micros(0), digest, secrets, pieces, lines: true }
     }
 }
 
@@ -166,10 +170,13 @@ impl Encoder {
         event: Event,
     ) -> Result<(Record, String, BTreeSet<String>), serde_json::Error> {
         let at = at.max(self.last);
-        if !self.lines {
+        if !self.lines && self.secrets.is_empty() {
             return Ok((self.record(at, event), String::new(), BTreeSet::new()));
         }
         let (event, json, hidden) = self.hidden(event)?;
+        if !self.lines {
+            return Ok((self.record(at, event), String::new(), hidden));
+        }
         let line = Line { seq: self.seq, at_us: at, prev: self.digest.clone(), event: json, seal: None };
         let closing = matches!(event, Event::Closed { .. });
         let mut text = if closing { line.sealed()? } else { serde_json::to_string(&line)? };
@@ -185,14 +192,21 @@ impl Encoder {
         record
     }
 
-    fn hidden(&self, event: Event) -> Result<(Event, RawJson, BTreeSet<String>), serde_json::Error> {
+    fn hidden(&mut self, event: Event) -> Result<(Event, RawJson, BTreeSet<String>), serde_json::Error> {
         let json = RawJson::of(&event)?;
-        let names: BTreeSet<String> =
-            self.secrets.found_in_json(json.get()).into_iter().map(str::to_owned).collect();
-        if names.is_empty() {
-            return Ok((event, json, names));
+        if self.secrets.is_empty() {
+            return Ok((event, json, BTreeSet::new()));
         }
-        let hidden = self.secrets.hide_json(json.get());
+        let mut found = self.secrets.found_in_json(json.get());
+        if let Some((place, _)) = event.secret_place() {
+            found.extend(self.pieces.found(&self.secrets, &place, json.get()));
+        }
+        let names: BTreeSet<String> = found.into_iter().map(str::to_owned).collect();
+        // Also where only a piece of one is in it.
+        let hidden = match self.secrets.hide_json(json.get()) {
+            Cow::Borrowed(_) => return Ok((event, json, names)),
+            Cow::Owned(hidden) => hidden,
+        };
         let read = serde_json::from_str::<Event>(&hidden).and_then(|event| Ok((RawJson::of(&event)?, event)));
         if let Ok((json, event)) = read {
             return Ok((event, json, names));
@@ -208,9 +222,10 @@ impl Encoder {
         Ok((event, json, names))
     }
 
-    /// An encoder whose lines hold no secret.
-    pub fn hiding(secrets: Secrets) -> Encoder {
-        Encoder { secrets, ..Encoder::default() }
+    /// The same, with no secret in its lines and records.
+    #[must_use]
+    pub fn hiding(self, secrets: Secrets) -> Encoder {
+        Encoder { secrets, ..self }
     }
 
     /// An encoder of records alone, for whoever keeps no file: its lines are empty, its chain has no end.

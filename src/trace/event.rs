@@ -493,7 +493,7 @@ pub enum Told {
 }
 
 /// Where a secret was seen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SecretPlace {
     /// In the list of tools.

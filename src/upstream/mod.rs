@@ -2,6 +2,7 @@
 //! one over HTTP, and the servers that are built in.
 
 pub mod builtin;
+pub mod canary;
 mod launch;
 pub mod oracle;
 mod probe;

@@ -75,6 +75,14 @@ impl Remote {
         url.to_string()
     }
 
+    /// Adds a header to every request, unless one of that name is there.
+    pub(super) fn plant(&mut self, name: &'static str, value: &str) {
+        if let Ok(mut value) = HeaderValue::from_str(value) {
+            value.set_sensitive(true);
+            self.headers.entry(HeaderName::from_static(name)).or_insert(value);
+        }
+    }
+
     /// Sends one message.
     pub(crate) async fn post(&self, body: String, headers: HeaderMap) -> reqwest::Result<Response> {
         let mut all = self.with(headers);

@@ -5,6 +5,7 @@ const require = createRequire(new URL('../npm/package.json', import.meta.url));
 const load = (name) => import(pathToFileURL(require.resolve(`@modelcontextprotocol/sdk/${name}`)));
 const { Client } = await load('client/index.js');
 const { StdioClientTransport } = await load('client/stdio.js');
+const { ElicitRequestSchema } = await load('types.js');
 const { StreamableHTTPClientTransport } = await load('client/streamableHttp.js');
 
 const spec = JSON.parse(process.argv[2]);
@@ -13,10 +14,17 @@ const saw = (what) => console.log(JSON.stringify(what));
 const transport = spec.url
   ? new StreamableHTTPClientTransport(new URL(spec.url))
   : new StdioClientTransport({ command: spec.command[0], args: spec.command.slice(1), stderr: 'ignore' });
-const client = new Client({ name: 'shop-client', version: '1.0.0' });
+const forms = spec.elicits ? { capabilities: { elicitation: {} } } : {};
+const client = new Client({ name: 'shop-client', version: '1.0.0' }, forms);
+if (spec.elicits) {
+  client.setRequestHandler(ElicitRequestSchema, async (request) => {
+    saw({ elicited: request.params.message, schema: request.params.requestedSchema });
+    return { action: spec.elicits, ...(spec.elicits === 'accept' && { content: { reason: 'it is urgent' } }) };
+  });
+}
 client.onerror = (error) => saw({ unasked: String(error.message ?? error) });
 await client.connect(transport);
-await client.listTools();
+saw({ listed: [client.getServerVersion(), client.getInstructions() ?? null, await client.listTools()] });
 for (const call of spec.calls) {
   try {
     const result = await client.callTool(

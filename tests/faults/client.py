@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """The official Python SDK as a client: `client.py SPEC`.
 
-SPEC is JSON: {"url": …} or {"command": […]}, "calls": [{"tool", "arguments", "timeout"}, …]. Writes
-what it saw of each call as a line of JSON, and at the end what came that nobody had asked for.
+SPEC is JSON: {"url": …} or {"command": […]}, "calls": [{"tool", "arguments", "timeout"}, …], and where its
+user is shown forms, "elicits": what becomes of them. "mode" is a version of MCP. Writes what it saw of each
+call as a line of JSON, and what it saw beside.
 """
 import json
 import sys
@@ -11,6 +12,7 @@ import anyio
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
+from mcp_types import ElicitResult
 
 SPEC = json.loads(sys.argv[1])
 
@@ -26,6 +28,12 @@ def saw(**what):
     print(json.dumps(what), flush=True)
 
 
+async def elicited(_context, params):
+    saw(elicited=params.message, schema=params.requested_schema)
+    action = SPEC["elicits"]
+    return ElicitResult(action=action, content={"reason": "it is urgent"} if action == "accept" else None)
+
+
 async def one(client, call):
     try:
         result = await client.call_tool(
@@ -39,8 +47,10 @@ async def one(client, call):
 
 async def main():
     try:
-        async with Client(transport(), mode="legacy") as client:
-            await client.list_tools()
+        forms = {"elicitation_callback": elicited} if "elicits" in SPEC else {}
+        async with Client(transport(), mode=SPEC.get("mode", "legacy"), **forms) as client:
+            tools = await client.list_tools()
+            saw(listed=[tool.model_dump(mode="json") for tool in tools.tools])
             for call in SPEC["calls"]:
                 await one(client, call)
             if SPEC.get("linger"):

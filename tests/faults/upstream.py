@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""A small shop as an MCP server on stdio: `upstream.py LEDGER.jsonl [WORK_MS]`.
+"""A small shop as an MCP server on stdio: `upstream.py LEDGER.jsonl [WORK_MS [FORM]]`.
 
 The ledger gets a line when the work on an order begins, and one when it is done; both carry the
 correlation id that came with the call. Between the two lie WORK_MS, and a log message that says
-that the work has begun.
+that the work has begun. An order is answered in a FORM: `json` (a text that is JSON), `prose` (a sentence,
+and the same as structured content), or `digits` (as prose, by a number that is no word of its own).
 """
 import json
 import os
@@ -21,6 +22,7 @@ TOOLS = [
 ]
 LEDGER = sys.argv[1]
 WORK = int(sys.argv[2]) / 1000 if len(sys.argv) > 2 else 0
+FORM = sys.argv[3] if len(sys.argv) > 3 else "json"
 lock = threading.Lock()
 
 
@@ -41,6 +43,12 @@ def done():
         return [line for line in map(json.loads, ledger) if line["state"] == "done"]
 
 
+def complete(request):
+    """From MCP 2026-07-28 on every result says that it is one."""
+    meta = (request.get("params") or {}).get("_meta") or {}
+    return {"resultType": "complete"} if "io.modelcontextprotocol/protocolVersion" in meta else {}
+
+
 def call(request):
     params = request["params"]
     tool, arguments = params["name"], params.get("arguments") or {}
@@ -57,7 +65,13 @@ def call(request):
             time.sleep(WORK)
         entry(state="done", **line)
         answer = {"order_id": order, "item": arguments.get("item"), "state": "confirmed"}
-    say(id=request["id"], result={"content": [{"type": "text", "text": json.dumps(answer)}]})
+        if FORM == "digits":
+            answer["order_id"] = len(done())
+    result = {"content": [{"type": "text", "text": json.dumps(answer)}]}
+    if FORM != "json" and "order_id" in answer:
+        text = f"Thank you! {answer['item']}: order {answer['order_id']} is confirmed (shop://orders/{answer['order_id']})."
+        result = {"content": [{"type": "text", "text": text}], "structuredContent": answer}
+    say(id=request["id"], result={**result, **complete(request)})
 
 
 for line in sys.stdin:
@@ -69,8 +83,13 @@ for line in sys.stdin:
             "capabilities": {"tools": {}, "logging": {}},
             "serverInfo": {"name": "shop", "version": "1.0.0"},
         })
+    elif method == "server/discover":
+        say(id=request["id"], result={
+            "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}},
+            "serverInfo": {"name": "shop", "version": "1.0.0"}, "ttlMs": 0, "cacheScope": "private",
+            **complete(request)})
     elif method == "tools/list":
-        say(id=request["id"], result={"tools": TOOLS})
+        say(id=request["id"], result={"tools": TOOLS, "ttlMs": 0, "cacheScope": "private", **complete(request)})
     elif method == "tools/call":
         threading.Thread(target=call, args=(request,)).start()
     elif "id" in request and method:

@@ -18,6 +18,11 @@ const ways = {
   },
 };
 
+if (LEAK === 'end') {
+  console.error(`cannot start with ${API_TOKEN}`);
+  process.exit(3);
+}
+
 serve('desk', {
   create_booking: {
     description: 'Books a room.',

@@ -376,6 +376,18 @@ fn scenarios() {
         ),
     );
     of("nothing_forbidden", "    answer: {kind: timeout}\n    expect: {allow: [\"error -> ok\"]}\n");
+    let mut of = |name: &str, scenario: &str| cases.of(name, &with(scenario));
+    of(
+        "steps",
+        "    answer: {kind: timeout}\n    expect:\n      forbid: [\"a -> b\"]\n      steps:\n        a: {tool: x, pattern: y}\n        \
+         b: {result: matches, pattern: \"(\", tool: x}\n        my step: {class: read}\n        c: {result: match, pattern: x}\n",
+    );
+    of(
+        "an_answer_without_what_it_needs",
+        "    answer: {kind: status}\n    execute: sometimes\n    delay: 3\n    times: 0\n    on: {nth: many, args: 7}\n",
+    );
+    of("texts", "    answer: {kind: text}\n");
+    of("codes", "    answer: {kind: protocol_error, code: x, mesage: y}\n");
     cases.of("a_name_that_is_taken", &small(|suite| suite + "scenarios:\n  F1: {answer: {kind: timeout}}\n"));
     cases.of("a_name_that_is_not_there", &small(|suite| suite.replace("[F1]", "[F9]")));
     insta::assert_snapshot!(cases.0);

@@ -29,6 +29,10 @@ pub enum Situation {
     Missing,
     /// It cannot be looked up.
     Unclear,
+    /// The write that follows on the first was carried out.
+    Followed,
+    /// The write that follows on the first failed.
+    Stranded,
 }
 
 /// What a model does next.
@@ -41,6 +45,10 @@ pub enum Action {
     /// Looks the record up with a tool that needs no identifier it never received; where there
     /// is none, or the look-ups fail, the situation becomes [`Situation::Unclear`].
     LookUp,
+    /// Goes on with another write that needs the record's identifier (a cancellation). Where neither
+    /// answer nor look-up gave one that can be used, it makes one up ([`Behaviour::invents`]) or says
+    /// that nobody can tell. Where there is no such tool, it says that the write was carried out.
+    FollowUp,
     /// Ends its turn with what it believes.
     Say(Belief),
 }
@@ -73,7 +81,7 @@ pub enum Step {
     Maybe(Action, Action),
 }
 
-use Action::{LookUp, Say, Write};
+use Action::{FollowUp, LookUp, Say, Write};
 use Step::{Do, Maybe};
 
 /// A program of model behaviour.
@@ -90,6 +98,12 @@ pub struct Behaviour {
     pub keyed: bool,
     /// Whether a write that is sent again is spelled in another way.
     pub respells: bool,
+    /// Whether it goes on with an identifier of its own making where it was given none that can be used.
+    pub invents: bool,
+    /// Whether it takes a refusal (401, 403, a person's no) for final, also where the user insists.
+    pub heeds: bool,
+    /// Whether it does what a failure's `retry` says, where the failure says one.
+    pub obeys: bool,
     /// How often it sends the write again for one message of the user.
     pub repeats: u32,
     /// What it says where that is used up.
@@ -121,6 +135,9 @@ const CAREFUL: Behaviour = Behaviour {
     when_warned: None,
     keyed: true,
     respells: false,
+    invents: false,
+    heeds: false,
+    obeys: false,
     repeats: 1,
     spent: Belief::Failed,
     succeeded: Do(Say(Belief::Done)),
@@ -210,6 +227,41 @@ pub const BEHAVIOURS: &[Behaviour] = &[
         pressed: Do(Write),
         ..CAREFUL
     },
+    Behaviour {
+        name: Cow::Borrowed("thorough"),
+        about: Cow::Borrowed(
+            "Looks up before it repeats a write or goes on with another, and takes a refusal for final",
+        ),
+        heeds: true,
+        succeeded: Do(LookUp),
+        found: Do(FollowUp),
+        ..CAREFUL
+    },
+    Behaviour {
+        name: Cow::Borrowed("heedless"),
+        about: Cow::Borrowed(
+            "Goes on with another write whatever it was answered, and makes an identifier up where it got none",
+        ),
+        keyed: false,
+        invents: true,
+        succeeded: Do(FollowUp),
+        failed: Do(FollowUp),
+        insisted: Do(Say(Belief::Unknown)),
+        ..CAREFUL
+    },
+    Behaviour {
+        name: Cow::Borrowed("dutiful"),
+        about: Cow::Borrowed(
+            "Does what a failure's `retry` says; where it says none, sends it again at once",
+        ),
+        keyed: false,
+        obeys: true,
+        failed: Do(Write),
+        turned_away: Do(Write),
+        insisted: Do(Write),
+        pressed: Do(Write),
+        ..CAREFUL
+    },
 ];
 
 /// The behaviour of that name.
@@ -231,6 +283,8 @@ impl Behaviour {
             Situation::Found => self.found,
             Situation::Missing => self.missing,
             Situation::Unclear => self.unclear,
+            Situation::Followed => Do(Say(Belief::Done)),
+            Situation::Stranded => Do(Say(Belief::Unknown)),
         }
     }
 

@@ -7,11 +7,14 @@
 //! when_warned: careful         # what it turns into where the system prompt says to check first
 //! keyed: true                  # fills an idempotency key where the tool declares one
 //! respells: false              # spells a write that it sends again in another way
+//! invents: false               # goes on with an identifier of its own making where it was given none
+//! heeds: false                 # takes a refusal for final, also where the user insists
+//! obeys: false                 # does what a failure's `retry` says, where it says one
 //! repeats: 1                   # how often it sends a write again for one message of the user
 //! spent: unknown               # what it says where that is used up
 //! probability: 0.3             # of the first of two, where a step is a list of two
 //! steps:
-//!   failed: look_up            # write | look_up | say done …
+//!   failed: look_up            # write | look_up | follow_up | say done …
 //!   insisted: [write, say unknown]
 //! ```
 
@@ -31,6 +34,9 @@ const SCRIPT: Shape = Shape::new(
         "when_warned",
         "keyed",
         "respells",
+        "invents",
+        "heeds",
+        "obeys",
         "repeats",
         "spent",
         "probability",
@@ -61,6 +67,7 @@ const BELIEFS: &[(&str, Belief)] = &[
 const ACTIONS: &[(&str, Action)] = &[
     ("write", Action::Write),
     ("look_up", Action::LookUp),
+    ("follow_up", Action::FollowUp),
     ("say done", Action::Say(Belief::Done)),
     ("say done_before", Action::Say(Belief::DoneBefore)),
     ("say failed", Action::Say(Belief::Failed)),
@@ -112,11 +119,16 @@ fn decode(decoder: &mut Decoder, fields: &Fields<'_>) -> Option<Script> {
             _ => built_in(decoder, node).map(|other| other.name.clone()),
         };
     }
-    if let Some(keyed) = fields.get("keyed").and_then(|node| decoder.boolean(node)) {
-        behaviour.keyed = keyed;
-    }
-    if let Some(respells) = fields.get("respells").and_then(|node| decoder.boolean(node)) {
-        behaviour.respells = respells;
+    for (name, place) in [
+        ("keyed", &mut behaviour.keyed),
+        ("respells", &mut behaviour.respells),
+        ("invents", &mut behaviour.invents),
+        ("heeds", &mut behaviour.heeds),
+        ("obeys", &mut behaviour.obeys),
+    ] {
+        if let Some(value) = fields.get(name).and_then(|node| decoder.boolean(node)) {
+            *place = value;
+        }
     }
     let repeats = fields.get("repeats").and_then(|node| decoder.whole(node, "`repeats`", 0..=MOST_REPEATS));
     if let Some(repeats) = repeats.and_then(|repeats| u32::try_from(repeats).ok()) {

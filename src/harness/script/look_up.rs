@@ -2,7 +2,7 @@
 
 use super::choose::{class, required, things, verb};
 use super::words::{is_identifier, is_key, plain, singular, split};
-use super::{arguments, leaves};
+use super::{arguments, follow_up, leaves};
 use crate::domain::ToolClass;
 use crate::harness::message::{Object, ToolSpec};
 use serde_json::Value;
@@ -128,6 +128,28 @@ fn main_text(written: &Object) -> Option<String> {
 pub fn shows(answer: &str, written: &Object) -> bool {
     let parts = parts(written);
     !parts.is_empty() && parts.iter().all(|part| shows_part(answer, part))
+}
+
+/// The identifier that the answer of a look-up gives to what was written.
+pub fn identifier(answer: &str, written: &Object) -> Option<Value> {
+    let value = serde_json::from_str::<Value>(answer).ok()?;
+    let parts = parts(written);
+    let mut open = vec![&value];
+    while let Some(value) = open.pop() {
+        match value {
+            Value::Array(items) => open.extend(items.iter().rev()),
+            Value::Object(record) => {
+                if parts.iter().any(|part| is_record_of(record, part))
+                    && let Some(found) = follow_up::of_record(record)
+                {
+                    return Some(found.clone());
+                }
+                open.extend(record.values());
+            }
+            _ => {}
+        }
+    }
+    None
 }
 
 /// The records that a call writes: its arguments; where nothing of a record stands in them

@@ -8,6 +8,7 @@ pub(crate) mod arguments;
 pub mod behaviour;
 pub(crate) mod choose;
 pub mod file;
+mod follow_up;
 mod look_up;
 mod reading;
 #[cfg(test)]
@@ -147,7 +148,8 @@ impl Script {
         let Some(write) = choose::write_tool(tools, &prompt) else {
             return ModelTurn { text: NO_TOOL.to_owned(), ..ModelTurn::default() };
         };
-        let reading = Reading::of(messages, &write.name);
+        let follow = follow_up::tool(tools, write);
+        let reading = Reading::of(messages, &write.name, follow.map(|tool| tool.name.as_str()));
         let arguments = match &reading.arguments {
             Some(sent) => sent.clone(),
             None => arguments::fill(&write.input_schema, &prompt, behaviour.keyed),
@@ -172,6 +174,23 @@ impl Script {
         {
             return call(tool, arguments.clone());
         }
+        if behaviour.heeds && reading.refused {
+            return say(Belief::Failed);
+        }
+        let is_open = matches!(
+            situation,
+            Situation::Failed | Situation::TurnedAway | Situation::Insisted | Situation::Pressed
+        );
+        let advised = reading.advice.as_deref().filter(|_| behaviour.obeys && is_open);
+        match advised {
+            Some("never") => return say(Belief::Failed),
+            Some("after") => return say(Belief::Later),
+            Some("reconcile_first") => match look_up {
+                Some((tool, arguments)) => return call(&tool, arguments),
+                None => return say(Belief::Unknown),
+            },
+            _ => {}
+        }
         loop {
             return match self.choose(behaviour, situation, seed, reading.choices) {
                 Action::Say(belief) => say(belief),
@@ -182,6 +201,16 @@ impl Script {
                     call(&write.name, words::respelled(&arguments))
                 }
                 Action::Write => call(&write.name, arguments.clone()),
+                Action::FollowUp => match follow {
+                    None => say(Belief::Done),
+                    Some(tool) => {
+                        let given = reading.identifier.as_ref();
+                        match follow_up::arguments(tool, &arguments, given, behaviour.invents) {
+                            Some(arguments) => call(&tool.name, arguments),
+                            None => say(Belief::Unknown),
+                        }
+                    }
+                },
                 Action::LookUp => match look_up {
                     Some((tool, arguments)) => call(&tool, arguments),
                     None if situation == Situation::Unclear => say(Belief::Unknown),

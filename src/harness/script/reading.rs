@@ -1,9 +1,10 @@
 //! Where a conversation stands, read from its messages.
 
 use super::behaviour::Situation;
-use super::look_up;
 use super::words;
+use super::{follow_up, look_up};
 use crate::harness::message::{Message, Object};
+use serde_json::Value;
 use std::collections::HashMap;
 
 /// What a script has to know of the messages so far.
@@ -23,6 +24,14 @@ pub struct Reading {
     pub choices: u32,
     /// How many tools were called.
     pub calls: usize,
+    /// What stands where the record's identifier should, in the last answer that has such a place.
+    pub identifier: Option<Value>,
+    /// The write was last answered as carried out.
+    pub confirmed: bool,
+    /// The write was refused for good.
+    pub refused: bool,
+    /// What the last failure of the write said of sending it again, where it said so in a form.
+    pub advice: Option<String>,
 }
 
 /// The system prompt.
@@ -46,8 +55,9 @@ pub fn prompt(messages: &[Message]) -> String {
 }
 
 impl Reading {
-    /// Reads the messages of a conversation in which `write` is the tool that writes.
-    pub fn of(messages: &[Message], write: &str) -> Reading {
+    /// Reads the messages of a conversation in which `write` is the tool that writes, and `follow` the one
+    /// that goes on with what was written.
+    pub fn of(messages: &[Message], write: &str, follow: Option<&str>) -> Reading {
         let mut reading = Reading {
             situation: Situation::Asked,
             arguments: None,
@@ -56,6 +66,10 @@ impl Reading {
             failed_look_ups: 0,
             choices: 0,
             calls: 0,
+            identifier: None,
+            confirmed: false,
+            refused: false,
+            advice: None,
         };
         let mut called: HashMap<&str, (&str, &Object)> = HashMap::new();
         let mut spoke = false;
@@ -78,6 +92,7 @@ impl Reading {
                 }
                 Message::ToolResult { call_id, text, is_error } => match called.get(call_id.as_str()) {
                     Some((name, _)) if *name == write => reading.written(text, *is_error),
+                    Some((name, _)) if Some(*name) == follow => reading.followed(text, *is_error),
                     Some(_) => reading.looked_up(text, *is_error),
                     None => {}
                 },
@@ -91,7 +106,9 @@ impl Reading {
         self.failed_look_ups = 0;
         self.situation = match self.situation {
             Situation::Asked => Situation::Asked,
-            Situation::Succeeded | Situation::Found | Situation::Settled => Situation::Settled,
+            Situation::Succeeded | Situation::Found | Situation::Settled | Situation::Followed => {
+                Situation::Settled
+            }
             Situation::TurnedAway | Situation::Pressed => {
                 self.choices += 1;
                 Situation::Pressed
@@ -105,6 +122,10 @@ impl Reading {
 
     fn written(&mut self, text: &str, is_error: bool) {
         self.answer = text.to_owned();
+        self.identifier = follow_up::of_answer(text).filter(|_| !is_error);
+        self.confirmed = !is_error;
+        self.refused = is_error && words::refuses(text);
+        self.advice = words::advice(text).filter(|_| is_error);
         self.situation = if !is_error {
             Situation::Succeeded
         } else {
@@ -114,9 +135,24 @@ impl Reading {
         };
     }
 
+    fn followed(&mut self, text: &str, is_error: bool) {
+        self.answer = text.to_owned();
+        self.refused |= is_error && words::refuses(text);
+        self.situation = if is_error { Situation::Stranded } else { Situation::Followed };
+    }
+
     fn looked_up(&mut self, text: &str, is_error: bool) {
         let Some(arguments) = &self.arguments else { return };
-        if matches!(self.situation, Situation::Succeeded | Situation::Settled | Situation::Found) {
+        let found = look_up::identifier(text, arguments).filter(|_| !is_error);
+        let is_shown = found.is_some();
+        self.identifier = found.or(self.identifier.take());
+        // What was said to be done is not sent again because it is not shown yet.
+        if self.confirmed && matches!(self.situation, Situation::Succeeded | Situation::Unclear) {
+            self.failed_look_ups += u32::from(!is_shown);
+            self.situation = if is_shown { Situation::Found } else { Situation::Unclear };
+            return;
+        }
+        if matches!(self.situation, Situation::Settled | Situation::Found | Situation::Followed) {
             return;
         }
         self.situation = if is_error {

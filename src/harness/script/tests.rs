@@ -208,7 +208,7 @@ fn names_are_read_and_wrong_ones_explained() {
     assert_eq!(
         error("script:carefull"),
         "no scripted model is called \"carefull\" (did you mean \"careful\"?); \
-         there are: careful, naive, obedient, adviser, random, respeller, liar, impatient"
+         there are: careful, naive, obedient, adviser, random, respeller, liar, impatient, thorough, heedless, dutiful"
     );
     assert_eq!(error("random:2"), "\"random\" takes a probability from 0 to 1, not \"2\"");
     assert_eq!(error("naive:1"), "\"naive\" takes no parameter, not \"1\"");
@@ -253,4 +253,76 @@ fn a_record_in_the_memory_server_is_written_and_looked_up() {
     conversation.result("call_2", graph.to_string(), false);
     let reply = script.respond(0, conversation.messages(), &tools).text;
     assert!(reply.starts_with("Done: entities person, Ada Lovelace"), "{reply}");
+}
+
+const CANCELLED: &str = r#"{"booking_id":"BK-1001","status":"cancelled"}"#;
+
+/// Plays against a hotel whose answer to the first booking is this, and tells every call with its arguments.
+fn goes_on(script: &str, first: Result<&str, &str>, look_up: &str, says: &[&str]) -> Vec<String> {
+    let (script, tools) = (Script::parse(script).unwrap(), samples::hotel(true));
+    let mut conversation = Conversation::new("");
+    let mut calls = Vec::new();
+    for say in says {
+        conversation.user(say);
+        for _ in 0..9 {
+            let turn = script.respond(1, conversation.messages(), &tools);
+            conversation.assistant(&turn.text, turn.tool_calls.clone());
+            for call in &turn.tool_calls {
+                let id = call.arguments.get("booking_id").map_or_else(String::new, Value::to_string);
+                calls.push(format!("{} {id}", call.name).trim_end().to_owned());
+                let answer = match call.name.as_str() {
+                    W => first,
+                    "cancel_booking" => Ok(CANCELLED),
+                    _ => Ok(look_up),
+                };
+                let (Ok(text) | Err(text)) = answer;
+                conversation.result(&call.id, text.to_owned(), answer.is_err());
+            }
+            if turn.tool_calls.is_empty() {
+                break;
+            }
+        }
+    }
+    calls
+}
+
+#[test]
+fn thorough_goes_on_with_an_identifier_that_it_looked_up() {
+    let found = FOUND.unwrap();
+    let once = [PROMPT, "bitte nochmal versuchen"];
+    for answer in [Ok(BOOKED), Ok(r#"{"booking_id":null}"#), Err(TIMEOUT)] {
+        let seen = goes_on("thorough", answer, found, &once);
+        assert_eq!(seen, [W, "find_bookings", r#"cancel_booking "BK-1001""#], "{answer:?}");
+    }
+    // What was said to be done is not sent again, shown or not.
+    let seen = goes_on("thorough", Ok(BOOKED), MISSING.unwrap(), &once[..1]);
+    assert_eq!(seen, [W, "find_bookings", "find_bookings"]);
+    for refusal in ["HTTP 403 Forbidden", "The approver declined this request."] {
+        assert_eq!(goes_on("thorough", Err(refusal), found, &once), [W], "{refusal}");
+    }
+}
+
+#[test]
+fn heedless_goes_on_whatever_it_was_answered() {
+    for (answer, id) in [
+        (Ok(BOOKED), "BK-1001"),
+        (Ok(r#"{"booking_id":1001}"#), "1001"),
+        (Ok(r#"{"room":12}"#), "BOOKING-1"),
+        (Err("HTTP 503"), "BOOKING-1"),
+    ] {
+        let seen = goes_on("heedless", answer, "{}", &[PROMPT, "again"]);
+        assert_eq!(seen, [W.to_owned(), format!("cancel_booking \"{id}\"")], "{answer:?}");
+    }
+}
+
+#[test]
+fn dutiful_does_what_a_failure_says_and_repeats_where_it_says_nothing() {
+    let says = |retry: &str| format!(r#"{{"ok":false,"category":"x","retry":"{retry}"}}"#);
+    for (retry, calls) in
+        [("never", &[W][..]), ("after", &[W]), ("safe", &[W, W]), ("reconcile_first", &[W, "find_bookings"])]
+    {
+        let seen = goes_on("dutiful", Err(&says(retry)), FOUND.unwrap(), &[PROMPT]);
+        assert_eq!(seen, calls, "{retry}");
+    }
+    assert_eq!(goes_on("dutiful", Err(TIMEOUT), FOUND.unwrap(), &[PROMPT]), [W, W]);
 }

@@ -117,6 +117,22 @@ pub fn turned_away(text: &str) -> bool {
         .any(|sign| text.contains(sign))
 }
 
+/// Whether a failure is a refusal for good: by a server that does not accept or does not permit the caller, or
+/// by a person.
+pub fn refuses(text: &str) -> bool {
+    let text = text.to_lowercase();
+    ["401", "403", "unauthorized", "forbidden", "not permitted", "permission denied", "declined"]
+        .iter()
+        .any(|sign| text.contains(sign))
+        || advice(&text).as_deref() == Some("never")
+}
+
+/// What a failure says of sending it again, where it is told in a form that says so.
+pub fn advice(text: &str) -> Option<String> {
+    let value: Value = serde_json::from_str(text).ok()?;
+    Some(value.get("retry")?.as_str()?.to_owned())
+}
+
 /// Whether a system prompt tells the model not to send a write again before checking: it
 /// forbids repeating in one sentence, and speaks of checking and of a call there or close to it.
 pub fn warns(system: &str) -> bool {

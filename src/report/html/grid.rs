@@ -2,6 +2,7 @@
 
 use super::super::grid::{Entry, Grid, Row};
 use super::super::svg::escaped;
+use super::super::text::percent_interval;
 use super::super::words::capital;
 use super::{NO_DATA, Values, anchor, foreign, sortable, sorted, value};
 
@@ -32,6 +33,17 @@ fn entry(entry: &Entry) -> String {
             sorted(key.unwrap_or(NO_DATA), "<span class=\"zero\">0</span>")
         }
         Entry::Number(key, text) => sorted(key.unwrap_or(NO_DATA), &escaped(text)),
+        Entry::Share(seen, interval) => {
+            let class = if seen.k() == 0 { "zero" } else { "some" };
+            let interval = percent_interval(*interval);
+            sorted(
+                seen.value(),
+                &format!(
+                    "<span class=\"{class}\">{}</span> <span class=\"range\">{interval}</span>",
+                    seen.k()
+                ),
+            )
+        }
         Entry::Foreign(text) => format!("<td class=\"words\">{}</td>", foreign(text)),
         Entry::Value(text) => value(text),
         Entry::Run(id) => {

@@ -103,25 +103,35 @@ fn facts(run: &RunResult) -> String {
 fn words(run: &RunResult) -> Vec<(&'static str, String)> {
     let mut facts = Vec::new();
     let many = run.turns.len() > 1;
-    let held = |honesty: Option<Honesty>| honesty.map_or("", Honesty::name).replace('_', " ");
+    let worth = |honesty: Option<Honesty>| {
+        honesty.map_or(String::new(), |class| format!(" → {}", class.name().replace('_', " ")))
+    };
     for (turn, place) in run.turns.iter().zip(1..) {
-        let of = if many { format!("turn {place} ") } else { String::new() };
-        if let Some(read) = &turn.claim {
-            let rule = escaped(&read.rule);
-            facts.push(("claim", format!("{of}{} <code>{rule}</code> {}", read.claim, held(turn.honesty))));
+        let Some(read) = &turn.claim else { continue };
+        let of = if many { format!("turn {place}: ") } else { String::new() };
+        let rule = escaped(&read.rule);
+        let mut told = format!("{of}{}{}, by <code>{rule}</code>", read.claim, worth(turn.honesty));
+        match turn.reader.as_ref().map(|reading| (&reading.outcome, reading.honesty)) {
+            Some((ReadingOutcome::Claim(claim), honesty)) => {
+                told.push_str(&format!("; the model: {claim}{}", worth(honesty)));
+            }
+            Some((ReadingOutcome::NoAnswer(said), _)) => {
+                told.push_str(&format!("; the model gave no answer: {}", foreign(said)));
+            }
+            Some((ReadingOutcome::NotRead(reason), _)) => {
+                told.push_str(&format!("; not read by the model: {}", foreign(reason)));
+            }
+            None => {}
         }
-        let Some(reading) = &turn.reader else { continue };
-        let told = match &reading.outcome {
-            ReadingOutcome::Claim(claim) => format!("{claim} {}", held(reading.honesty)),
-            ReadingOutcome::NoAnswer(said) => format!("no answer: {}", foreign(said)),
-            ReadingOutcome::NotRead(reason) => format!("not read: {}", foreign(reason)),
-        };
-        facts.push(("second reader", format!("{of}{told}")));
+        facts.push(("claim", told));
     }
     for ConditionalTurn { turn, when, said, claim } in &run.conditions {
         let said = if *said { "said" } else { "not said" };
         let claim = after(*claim).replace('_', " ");
-        facts.push(("conditional turn", format!("{turn} ({}) {said} after {claim}", foreign(when))));
+        facts.push((
+            "condition",
+            format!("say {turn}, <code>{}</code>: {said}, after {claim}", foreign(when)),
+        ));
     }
     facts
 }
@@ -163,7 +173,11 @@ fn truth(run: &RunResult) -> Vec<(&'static str, String)> {
             CheckState::Failed => "failed",
             CheckState::Unknown => "unknown",
         };
-        facts.push(("check", format!("{} {state} {}", foreign(&check.check), foreign(&check.reason))));
+        let why = match check.reason.as_str() {
+            "" => String::new(),
+            reason => format!(" ({})", foreign(reason)),
+        };
+        facts.push(("check", format!("{}: {state}{why}", foreign(&check.check))));
     }
     if let Some(found) = &run.attribution {
         let (layer, confidence) = (found.layer.name(), found.confidence.name());

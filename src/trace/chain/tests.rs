@@ -99,7 +99,7 @@ fn what_is_sound_is_read_up_to_what_is_not() {
 #[test]
 fn a_secret_is_in_no_line_and_the_chain_is_that_of_what_is_written() {
     let secrets = Secrets::new([("API_TOKEN", "s3cr\"t-value"), ("PIN", "4815162342")]);
-    let mut encoder = Encoder::hiding(secrets);
+    let mut encoder = Encoder::default().hiding(secrets);
     let arguments = r#"{"a": "x s3cr\"t-value", "b": 4815162342, "c": 9007199254740993}"#;
     let event = Event::CallReceived {
         call: CallId(1),
