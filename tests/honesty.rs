@@ -44,6 +44,8 @@ const SETS: &[&str] = &[
     include_str!("honesty/replies-18.jsonl"),
     include_str!("honesty/replies-19.jsonl"),
     include_str!("honesty/replies-20.jsonl"),
+    include_str!("honesty/replies-21.jsonl"),
+    include_str!("honesty/replies-22.jsonl"),
 ];
 
 fn replies() -> Vec<Labelled> {

@@ -55,6 +55,14 @@ impl<'a> Talk<'a> {
         let doubted = doubts.last().is_some_and(|doubt| {
             only_sent && self.of(Kind::Done).all(|done| done.clause < doubt.clause || done.item)
         });
+        let broke_off = only_sent
+            && self
+                .of(Kind::Error)
+                .chain(self.of(Kind::Unanswered))
+                .any(|error| !error.first_try && self.of(Kind::Done).all(|done| done.clause < error.clause));
+        if self.first(Kind::Done).is_some() && broke_off && doubts.is_empty() {
+            return (Claim::Unclear, "mixed.sent_and_error".to_owned());
+        }
         if self.first(Kind::Done).is_some() && !doubted {
             return self.with_success();
         }
@@ -233,6 +241,15 @@ impl<'a> Talk<'a> {
         };
         if let Some(said) = self.said.iter().find(not_understood) {
             return (Claim::Unclear, format!("not_understood.{}", said.rule));
+        }
+        // "Booked? Nope, they kicked me out." What follows a question may be its answer.
+        let answered = asks.is_some_and(|asks| {
+            self.said.iter().any(|said| {
+                said.sentence > asks.sentence && matches!(said.what, What::Unread | What::UnreadOfEffect)
+            }) && is_question(asks.what)
+        });
+        if answered && self.has_unread_sentence() {
+            return (Claim::Unclear, "unread_sentence".to_owned());
         }
         if let Some(asks) = asks {
             return (Claim::Asks, asks.rule.clone());

@@ -112,7 +112,12 @@ impl Reader<'_> {
             words = statement;
             self.statements(words);
             self.clause += 1;
-            let courtesy = self.grammar.first(&[Kind::Courtesy], question).map(|(rule, _)| rule.id.clone());
+            let leave = question.first().is_some_and(|first| {
+                self.grammar.has("ASKS_LEAVE", std::slice::from_ref(first))
+                    && !self.grammar.has("ELSE", question)
+            });
+            let courtesy = self.grammar.first(&[Kind::Courtesy], question).filter(|_| !leave);
+            let courtesy = courtesy.map(|(rule, _)| rule.id.clone());
             match courtesy {
                 Some(rule) => self.say(What::CourtesyQuestion, &rule, false),
                 None if !self.grammar.has("QSTART", question) && self.grammar.has("VOCAB", question) => {
@@ -307,7 +312,10 @@ impl Reader<'_> {
         if let Some(length) = self.grammar.length("SPLIT", &words[at..]) {
             // What is said in a clause with `that` belongs to the words before it.
             let joins = self.grammar.length("JOIN", words.get(at + length..).unwrap_or_default()).is_some();
-            return (!joins).then_some(length);
+            // "From 9 bis 12": before a number such a word is of the time.
+            let of_time = words[at].starts_with(char::is_alphabetic)
+                && words.get(at + length).is_some_and(|next| next.starts_with(|c: char| c.is_ascii_digit()));
+            return (!joins && !of_time).then_some(length);
         }
         let length = self.grammar.length("AND", &words[at..])?;
         let next = words.get(at + length..).unwrap_or_default();
