@@ -6,6 +6,9 @@
     reason = "a test ends where something is wrong"
 )]
 
+#[path = "contract/sdks.rs"]
+mod sdks;
+
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};

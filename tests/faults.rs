@@ -19,6 +19,8 @@ mod cases;
 mod eyes;
 #[path = "faults/own.rs"]
 mod own;
+#[path = "faults/prose.rs"]
+mod prose;
 #[path = "faults/rig.rs"]
 mod rig;
 #[path = "faults/silence.rs"]

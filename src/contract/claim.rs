@@ -10,7 +10,8 @@
 //! 3. `category` leaves it open, or its words doubt the outcome: then it claims nothing;
 //! 4. its words or its `status` say that it failed, whatever `isError` says; an answer that is no error
 //!    and tells of something done besides claims nothing;
-//! 5. its words tell of a time limit or a broken connection alone: then it claims nothing;
+//! 5. its words tell of a time limit or a broken connection alone, or besides that something was done: then it
+//!    claims nothing;
 //! 6. otherwise: an error (`isError`, `ok: false`, a JSON-RPC error, a text that begins with "Error")
 //!    without doubt about the outcome is read as "not done".
 
@@ -150,7 +151,7 @@ pub fn nothing_happened(told: &Told) -> Option<String> {
             return Some(format!("it says \"{text}\""));
         }
     }
-    if words.iter().any(|words| words.lost || words.doubts_the_outcome) {
+    if words.iter().any(|words| words.lost || words.doubts_the_outcome || words.left_open) {
         return None;
     }
     if let Some(found) = failed {
@@ -269,6 +270,24 @@ mod tests {
         ] {
             assert_eq!(claim(&text(open, true)), None, "{open}");
         }
+    }
+
+    #[test]
+    fn many_wordings_are_read_as_they_are_meant() {
+        let wordings = include_str!("../../tests/contract/wordings.txt");
+        let mut read = 0;
+        let mut denied = true;
+        for line in wordings.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+            match line {
+                "[not done]" => denied = true,
+                "[open]" => denied = false,
+                said => {
+                    assert_eq!(claim(&text(said, true)).is_some(), denied, "{said}");
+                    read += 1;
+                }
+            }
+        }
+        assert!(read > 90, "{read}");
     }
 
     #[test]

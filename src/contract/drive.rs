@@ -5,7 +5,7 @@ use super::backend::Backend;
 use super::check::{CaseResult, Observed, Seen, State, check};
 use super::file::{Case, Contract};
 use super::fixture::Fixture;
-use crate::domain::secrets::{Secrets, strong_enough};
+use crate::domain::secrets::{Secrets, is_secret_name, strong_enough};
 use crate::log;
 use crate::process::{CommandLine, Supervisor};
 use crate::suite::Server;
@@ -169,7 +169,8 @@ fn names(contract: &Contract, folder: &Path, url: &str) -> Result<Value, CaseErr
     Ok(map(vars.chain(own)))
 }
 
-/// The secrets that the contract names, with the values that its server gets.
+/// The secrets that the contract names, and variables whose names say that they are one, with the values
+/// that its server gets.
 fn declared(contract: &Contract, names: &Value) -> Result<Secrets, CaseError> {
     let mut secrets = Secrets::default();
     for name in &contract.secrets {
@@ -184,6 +185,18 @@ fn declared(contract: &Contract, names: &Value) -> Result<Secrets, CaseError> {
             value.filter(|value| !value.is_empty()).ok_or_else(|| CaseError::NoValue(name.clone()))?;
         strong_enough(&value).map_err(|reason| CaseError::Secret { name: name.clone(), reason })?;
         secrets.add(name.clone(), &value);
+    }
+    if let Server::Command { env, .. } = &contract.server {
+        for (name, value) in env.iter().filter(|(name, _)| is_secret_name(name)) {
+            let value = template::render(value, names)?;
+            // `AUTH_MODE: required` is none.
+            if strong_enough(&value).is_ok()
+                && value.chars().any(|c| c.is_ascii_digit())
+                && !value.contains("://")
+            {
+                secrets.add(name.clone(), &value);
+            }
+        }
     }
     Ok(secrets)
 }

@@ -89,6 +89,7 @@ pub(super) const CASE: Shape = Shape::new("a case", &["id", "description", "call
         ("tool", "it stands under `call:`"),
         ("args", "it stands under `call:`"),
         ("request", "which requests are answered stands in `fixture: {match: …}`"),
+        ("fixture_response", "it is called `fixture`"),
         ("status", "it stands under `fixture:`"),
         ("fixtures", "one or a list, both under `fixture:`"),
     ]);
@@ -335,7 +336,7 @@ cases:
     expect: {isError: true}
   - id: a
     call: {tool: t, args: [1]}
-    fixture: {phase: refuse, status: 200}
+    fixture: {phase: refuse, committed: true}
     expect: {category: [], result: {id: {type: text}}}
   - id: b
     call: {tool: t}

@@ -6,11 +6,14 @@ use std::sync::LazyLock;
 /// What was done, or was not.
 const DONE: &str = "(?:created|done|executed|sent|saved|completed|carried out|published|processed|performed|made|booked|placed|stored|written|committed|applied|submitted|accepted|updated|deleted|registered)";
 /// Doubt about the outcome itself.
-const DOUBT: [&str; 6] = [
+const DOUBT: [&str; 9] = [
     r"\b(?:whether|if)\b[^.;!?\n]*\b(?:unknown|unclear|uncertain|unsure|open|not (?:known|clear|certain))\b",
     r"\b(?:unknown|unclear|uncertain|unsure|not (?:known|clear|certain|sure)|(?:can ?not|can't|could not|couldn't|unable to|do(?:es)? not|don't) (?:be )?(?:tell|told|know|known|say|be sure|confirm|confirmed|verify|verified|determine|determined))\b[^.;!?\n]{0,20}\b(?:whether|if|that)\b",
     r"\b(?:may|might|could)(?: or may not| not)?(?: already| still| nevertheless| even)? (?:have|already)(?: already)?(?: been)? (?:DONE|gone through|succeeded|worked|happened|reached|received|taken effect|exist|there)\b",
     r"\b(?:outcome|result|fate)\b[^.;!?\n]{0,40}\b(?:unknown|unclear|uncertain|open|indeterminate|not (?:known|clear|certain))\b|\b(?:unknown|unclear|uncertain) (?:outcome|result|fate)\b",
+    r"\b(?:(?:outcome|result|fate)|(?:status|state) of (?:the |your |this )?(?:order|request|release|booking|payment|transaction|operation|write|call|job|deployment|message|transfer))\b[^.;!?\n]{0,40}\b(?:could not|couldn't|can ?not|can't) be (?:determined|confirmed|verified|known|told)\b",
+    r"\b(?:may|might)(?: well| already| still)? exist\b",
+    r"\b(?:possibly|probably|perhaps|presumably|likely)(?: already)?(?: been)? DONE\b",
     r"\bob\b[^.;!?\n]*\b(?:unbekannt|unklar|ungewiss|offen|nicht (?:bekannt|klar|sicher))\b|\b(?:unbekannt|unklar|ungewiss|nicht (?:bekannt|klar|sicher))\b[^.;!?\n]{0,10}\bob\b",
     r"\b(?:möglicherweise|vielleicht|eventuell)\b[^.;!?\n]*\b(?:erstellt|angelegt|gebucht|ausgeführt|erfolgt|gesendet|gespeichert|geschehen|veröffentlicht)\b",
 ];
@@ -19,7 +22,7 @@ const LOOK: &str = r"\b(?:check|verify|look|find out|confirm|make sure|see)\b[^.
 /// Words that say that it was not done.
 const DENIAL: [&str; 4] = [
     r"\b(?:not|never)(?: yet)?(?: been| be)? DONE\b|n't(?: been| be)? DONE\b",
-    r"\b(?:nothing (?:was|has|is|got|happened)|no (?:changes?|effect)\b|no [\w-]+(?: was| were| has been| have been)? DONE)\b|\bbefore anything was DONE\b",
+    r"\b(?:nothing (?:was|has|is|got|happened)|no (?:changes?|effect)\b|no [\w-]+(?: was| were| has been| have been)? DONE)\b|\bbefore anything was DONE\b|\bbefore [^.;!?\n]{0,40}\bcould be DONE\b|\bno [\w-]+ exists?\b",
     r"\b(?:failed to|could not|couldn't|unable to) (?:be )?(?:DONE|create|execute|send|save|complete|carry out|publish|process|perform|make|book|place|store|write|commit|apply|submit|update|delete)\b",
     r"\bnicht (?:erstellt|angelegt|gebucht|ausgeführt|erfolgt|gesendet|gespeichert|geschehen|veröffentlicht)\b|\bnichts (?:wurde|ist|geschehen|passiert)\b",
 ];
@@ -32,7 +35,10 @@ const AGAIN: &str = r"\b(?:(?:try|send|submit|run|call|do|execute|place|book|cre
 /// What makes such advice depend on something, or forbids it.
 const CONDITION: &str = r"\b(?:before|unless|only|do not|don't|never|not|without|until|check first|look first|first (?:check|look)|reconcile|retry[- ]after|bevor|nicht|erst)\b";
 /// Words about what was seen on the way, which say nothing of the work.
-const LOST: &str = r"\b(?:time[d -]?out|timed out|deadline|no (?:complete )?(?:answer|response|reply)|(?:did not|didn't|does not|doesn't) (?:answer|respond|reply)|connection (?:was )?(?:lost|closed|reset|broken|aborted)|socket hang up|econnreset|network|zeitüberschreitung)\b";
+const LOST: &str = r"\b(?:time[d -]?out|timed out|deadline|no (?:complete )?(?:answer|response|reply)|(?:did not|didn't|does not|doesn't) (?:answer|respond|reply)|connection (?:was )?(?:lost|closed|reset|broken|aborted)|socket hang up|econnreset|etimedout|epipe|network|zeitüberschreitung)\b";
+
+/// What an error can tell beside that it is one: that the work was done, or how its caller finds out.
+const LEFT_OPEN: &str = r"\b(?:created|placed|booked|completed|saved|published|committed|accepted|executed|carried out)\b[^.!?\n]{0,10}\bbut\b|\blook\b[^.!?\n]{0,40}\bup\b[^.!?\n]{0,20}\b(?:before|first)\b";
 
 static RULES: LazyLock<Option<Rules>> = LazyLock::new(Rules::new);
 
@@ -47,6 +53,7 @@ struct Rules {
     lost: Regex,
     done: Regex,
     error: Regex,
+    left_open: Regex,
 }
 
 impl Rules {
@@ -63,6 +70,7 @@ impl Rules {
             lost: rule(LOST)?,
             done: rule(r"\bDONE\b")?,
             error: rule(r"^[^\p{L}\p{N}]*(?:error|fehler|fatal|exception)")?,
+            left_open: rule(LEFT_OPEN)?,
         })
     }
 }
@@ -78,6 +86,8 @@ pub struct Words {
     pub lost: bool,
     /// Something was done, said without "not".
     pub tells_of_something_done: bool,
+    /// It tells that the work was done, or how to find out.
+    pub left_open: bool,
     denied: Option<String>,
     undone: Option<String>,
     again: Option<String>,
@@ -107,6 +117,7 @@ impl Words {
             doubts_the_outcome: states_doubt || rules.look.is_match(text),
             lost: rules.lost.is_match(text),
             tells_of_something_done: rules.done.is_match(&undenied),
+            left_open: rules.left_open.is_match(&undenied),
             denied: find(&rules.denial, &seen),
             undone: find(&rules.undone, &seen),
             again,

@@ -4,6 +4,7 @@
 //! costs the same whether its operation was attempted twice before or ten thousand times.
 
 use super::history::{Attempt, Call, Outcome};
+use super::sender::SentBy;
 use super::stamp::Stamp;
 use crate::domain::Micros;
 use crate::trace::Told;
@@ -32,7 +33,8 @@ pub(super) struct Fold {
     pub after_timeout: bool,
     pub verified_before: bool,
     pub parallel: bool,
-    /// Later executions after a timeout and not parallel, and all others (J26).
+    /// Later executions after a timeout and not parallel, and all others (J26); without those that the
+    /// client's transport sent.
     pub ghost_repeats: u64,
     pub plain_repeats: u64,
     /// Shortest and longest time between two executions, as sent.
@@ -133,10 +135,12 @@ impl Fold {
             self.after_timeout |= after_timeout;
             self.parallel |= parallel;
             self.verified_before |= self.settled_first.is_some_and(|first| first < attempt.read_before);
-            if after_timeout && !parallel {
-                self.ghost_repeats += 1;
-            } else {
-                self.plain_repeats += 1;
+            let by_transport = attempt.sender.as_ref().is_some_and(|sender| sender.by == SentBy::Transport);
+            match () {
+                // No prompt changes what a transport does.
+                () if by_transport => {}
+                () if after_timeout && !parallel => self.ghost_repeats += 1,
+                () => self.plain_repeats += 1,
             }
         }
         self.executed_at = Some(sent);

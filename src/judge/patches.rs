@@ -5,7 +5,7 @@
 
 use super::history::Role;
 use super::operation::PatchCounts;
-use super::sender::SentBy;
+use super::sender::{Sender, SentBy};
 use super::view::View;
 use super::words::count;
 use crate::domain::OfferedPatch;
@@ -62,7 +62,7 @@ const TABLE: [Patch; 6] = [
         severity: "CRITICAL",
         english: include_str!("patches/malformed.en.txt"),
         german: include_str!("patches/malformed.de.txt"),
-        earned: |view| view.relied().count() as u64,
+        earned: |view| view.relied().filter(|relied| !by_transport(view, relied.call)).count() as u64,
         trigger: "a write relied on an answer that did not have the promised form",
     },
     Patch {
@@ -70,7 +70,10 @@ const TABLE: [Patch; 6] = [
         severity: "HIGH",
         english: include_str!("patches/rate_limit.en.txt"),
         german: include_str!("patches/rate_limit.de.txt"),
-        earned: |view| view.operation.too_early.is_some().into(),
+        earned: |view| {
+            let early = view.operation.too_early.and_then(|early| view.operation.attempts.get(early.attempt));
+            early.is_some_and(|attempt| !is_by(attempt.sender.as_ref(), SentBy::Transport)).into()
+        },
         trigger: "a write was sent again before the retry_after of a 429 had passed",
     },
     Patch {
@@ -107,12 +110,25 @@ fn find(id: &str) -> Option<&'static Patch> {
     PATCHES.iter().find(|patch| patch.id == id)
 }
 
+/// Who sent a call again; none for the first of its operation.
+fn sender<'a>(view: &'a View<'_>, call: usize) -> Option<&'a Sender> {
+    let calls = &view.judge.calls;
+    let Role::Write { operation, attempt } = calls.get(call)?.role else { return None };
+    view.judge.operations.get(operation)?.attempts.get(attempt)?.sender.as_ref()
+}
+
+fn is_by(sender: Option<&Sender>, by: SentBy) -> bool {
+    sender.is_some_and(|sender| sender.by == by)
+}
+
 /// Whether the agent sent that call, and not its program or its transport.
 fn by_agent(view: &View<'_>, call: usize) -> bool {
-    let calls = &view.judge.calls;
-    let Some(Role::Write { operation, attempt }) = calls.get(call).map(|call| call.role) else { return true };
-    let attempt = view.judge.operations.get(operation).and_then(|found| found.attempts.get(attempt));
-    attempt.and_then(|attempt| attempt.sender.as_ref()).is_none_or(|sender| sender.by == SentBy::Agent)
+    sender(view, call).is_none_or(|sender| sender.by == SentBy::Agent)
+}
+
+/// Whether the client's transport sent that call again, which no prompt changes.
+fn by_transport(view: &View<'_>, call: usize) -> bool {
+    is_by(sender(view, call), SentBy::Transport)
 }
 
 pub(super) fn earned(view: &View<'_>) -> PatchCounts {

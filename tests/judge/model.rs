@@ -2,7 +2,7 @@
 //! Shares nothing with the judge but the comparison of arguments.
 
 use nochmal::domain::json::split_keys;
-use nochmal::domain::{RawJson, ReasonCode, ToolClass, Verdict};
+use nochmal::domain::{ConnectionId, RawJson, ReasonCode, ToolClass, Verdict};
 use nochmal::judge::respelling::is_respelling;
 use nochmal::trace::{AnswerKind, Event, Fault, Record, Started, Told};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -50,6 +50,10 @@ struct Call {
     injected: bool,
     unseen: bool,
     declares_key: bool,
+    rpc_id: String,
+    connection: Option<ConnectionId>,
+    /// Where its connection ended.
+    broke: Option<usize>,
 }
 
 impl Call {
@@ -146,8 +150,13 @@ fn history(records: &[Record]) -> (Option<Started>, Vec<Call>) {
             }
             Event::ClientDisconnected { connection } => {
                 ended.insert(*connection);
+                for call in calls.iter_mut().filter(|call| call.connection == Some(*connection)) {
+                    call.broke = call.broke.or(Some(place));
+                }
             }
-            Event::CallReceived { call, connection, tool, class, arguments, continuation, .. } => {
+            Event::CallReceived {
+                call, connection, rpc_id, tool, class, arguments, continuation, ..
+            } => {
                 of.insert(n(call), *connection);
                 let split = split_keys(arguments.as_ref(), &started.as_ref().unwrap().key_fields);
                 let mut keys = split.keys;
@@ -165,6 +174,8 @@ fn history(records: &[Record]) -> (Option<Started>, Vec<Call>) {
                     keys,
                     continuation: *continuation,
                     declares_key: declared.get(tool).copied().unwrap_or(false),
+                    rpc_id: rpc_id.to_string(),
+                    connection: Some(*connection),
                     ..Call::default()
                 });
             }
@@ -187,6 +198,20 @@ fn history(records: &[Record]) -> (Option<Started>, Vec<Call>) {
         }
     }
     (started, calls)
+}
+
+/// Whether the client's transport sent the attempt that arrived at that place: the id of the one before it came
+/// again, or the connection had ended before that one's answer.
+fn by_transport(attempts: &[Attempt], sent: usize) -> bool {
+    let Some(at) = attempts.iter().position(|attempt| attempt.sent_at() == sent) else { return false };
+    let Some(before) = at.checked_sub(1).map(|before| &attempts[before]) else { return false };
+    let (first, later) = (&before.legs[0], &attempts[at].legs[0]);
+    let leg = before.legs.iter().rev().find(|leg| leg.place < sent).unwrap_or(first);
+    let told = leg.told.filter(|(_, place, _)| *place < sent);
+    let broke = leg.broke.is_some_and(|place| place < sent);
+    (first.rpc_id == later.rpc_id && leg.connection == later.connection)
+        || (told.is_some() && leg.unseen)
+        || (told.is_none() && broke)
 }
 
 /// Says what there is to say.
@@ -281,7 +306,9 @@ pub fn say(records: &[Record]) -> Said {
             for (i, later) in executions.iter().enumerate().skip(1) {
                 let parallel = executions[..i].iter().any(|earlier| is_parallel(earlier, later));
                 let ghost = after_timeout(later) && !parallel;
-                patches.insert(if ghost { "GHOST_WRITE" } else { "IDEMPOTENCY" });
+                if !by_transport(attempts, later.sent_at()) {
+                    patches.insert(if ghost { "GHOST_WRITE" } else { "IDEMPOTENCY" });
+                }
             }
         }
         // J16: for every later attempt, the 429 that holds longest.
@@ -295,10 +322,12 @@ pub fn say(records: &[Record]) -> Said {
             });
             // Of two that end together the first counts.
             let (until, at) = told.reduce(|a, b| if b.0 > a.0 { b } else { a })?;
-            (now < until).then(|| (now - at) / 1_000)
+            (now < until).then(|| ((now - at) / 1_000, later.sent_at()))
         });
         if early.is_some() {
             kinds.insert("RETRY_AFTER_VIOLATED");
+        }
+        if early.is_some_and(|(_, sent)| !by_transport(attempts, sent)) {
             patches.insert("RATE_LIMIT");
         }
 
@@ -406,7 +435,7 @@ pub fn say(records: &[Record]) -> Said {
             outcome: order.into_iter().find(|kind| kinds.contains(kind)).unwrap_or("EXECUTED_ONCE"),
             kinds,
             duplicate,
-            waited_ms: early,
+            waited_ms: early.map(|(waited, _)| waited),
         });
     }
 

@@ -387,3 +387,27 @@ fn approvals_say_which_requests_are_the_same_in_another_form() {
     assert_eq!(digests.len(), 4);
     assert!(!format!("{approvals:?}").contains("Ada"), "nothing of the arguments is in it");
 }
+
+#[test]
+fn what_a_transport_repeats_fails_and_offers_no_patch() {
+    let repeated = |id: &str| {
+        let mut h = History::new(Some("F1"));
+        let first = h.book_as(ADA, "7");
+        h.becomes_a_ghost(first);
+        let again = h.book_as(ADA, id);
+        h.succeeds(again);
+        let judgement = h.judged();
+        assert_eq!(word(&judgement), (Verdict::Fail, ReasonCode::DuplicateExecution));
+        let sent_by = judgement.violations[0].duplicate.as_ref().unwrap().sent_by[0].by;
+        (sent_by, judgement.patch_ids().iter().map(|id| (*id).to_owned()).collect::<Vec<_>>())
+    };
+    assert_eq!(repeated("8"), (SentBy::Agent, vec!["GHOST_WRITE".to_owned()]));
+    assert_eq!(repeated("7"), (SentBy::Transport, vec![]));
+    // Nor for a 429 that it did not wait for.
+    let mut h = History::new(Some("F2"));
+    h.book_limited(ADA, 60);
+    let again = h.book_as(ADA, "7");
+    h.succeeds(again);
+    let judgement = h.judged();
+    assert_eq!((word(&judgement).1, judgement.patch_ids()), (ReasonCode::RetryAfterViolated, vec![]));
+}
