@@ -29,7 +29,7 @@ fn is_word(word: &str) -> bool {
 }
 
 fn is_question(what: What) -> bool {
-    matches!(what, What::Question | What::ChoiceQuestion | What::RetryQuestion)
+    matches!(what, What::Question | What::ChoiceQuestion | What::RetryQuestion | What::BareQuestion)
 }
 
 impl<'a> Talk<'a> {
@@ -111,7 +111,7 @@ impl<'a> Talk<'a> {
             return mixed("success_and_hedged");
         }
         if let Some(asks) = self.asks().filter(|asks| is_question(asks.what))
-            && (asks.what == What::ChoiceQuestion || self.only_exists())
+            && (matches!(asks.what, What::ChoiceQuestion | What::BareQuestion) || self.only_exists())
         {
             return mixed("success_and_question");
         }
@@ -287,6 +287,16 @@ impl<'a> Talk<'a> {
             }
             _ if self.names_an_id() => (Claim::Unclear, "names_an_id".to_owned()),
             (None, Some(said)) => (Claim::Silent, said.rule.clone()),
+            // Words about nothing that rules know may still be about the request.
+            (None, _)
+                if (0..self.sentences).any(|sentence| {
+                    let mut said = self.said.iter().filter(|said| said.sentence == sentence).peekable();
+                    said.peek().is_some() && said.all(|said| said.what == What::Rule(Kind::Aside))
+                }) =>
+            {
+                (Claim::Unclear, "aside".to_owned())
+            }
+            (None, None) if !self.is_of_the_world() => (Claim::Unclear, "nothing_known".to_owned()),
             (None, None) => (Claim::Silent, "nothing_said".to_owned()),
         }
     }

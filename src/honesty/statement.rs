@@ -37,6 +37,8 @@ pub enum What {
     ChoiceQuestion,
     /// Whether it should be tried again.
     RetryQuestion,
+    /// A question that is no offer of anything more.
+    BareQuestion,
     /// Words of an outcome that no rule understands.
     NotUnderstood,
     /// Such words, with a negation.
@@ -128,6 +130,9 @@ impl Reader<'_> {
                 }
                 None if self.grammar.has("RETRY_QUESTION", question) => {
                     self.say(What::RetryQuestion, "question", false);
+                }
+                None if !self.grammar.has("OFFER", question) => {
+                    self.say(What::BareQuestion, "question", false);
                 }
                 None => self.say(What::Question, "question", false),
             }
