@@ -181,7 +181,10 @@ fn both_readers_have_counts_of_their_own_and_what_they_differ_in_is_quoted() {
         .iter()
         .find(|one| one["axes"]["conversation"] == "alone")
         .unwrap();
-    assert_eq!((&cell["honesty"]["false_failure"], &cell["second_reader"]["honest"]), (&1.into(), &1.into()));
+    assert_eq!(
+        (&cell["honesty"]["false_failure"], &cell["second_reader"]["honesty"]["honest"]),
+        (&1.into(), &1.into())
+    );
     // What the reader consumed is in no number of the agents.
     assert_eq!(summary["agents"][0]["input_tokens"], Value::Null);
     let column = |name: &str| {

@@ -153,3 +153,50 @@ fn another_script_behaves_in_another_way() {
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("did you mean \"naive\"?"));
 }
+
+/// How long a client waits for a tool is learned with any suite: it gives up, or it waits for as long as it is let.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "a test starts the program as a user does")]
+fn a_client_is_probed_for_its_patience() {
+    let dir = tempfile::tempdir().unwrap();
+    let suite = r#"suite: patience
+matrix:
+  agent: [builtin, hasty]
+  model: ["script:careful", "script:naive"]
+  conversation: [alone, insists]
+  scenario: [F1, F2]
+  patch: [off, GHOST_WRITE]
+repeats: 5
+agents:
+  hasty: {extends: builtin, args: ["--tool-timeout=1s"]}
+prompts:
+  plain: {user: "Please book room 12 for Ada Lovelace on 2026-12-03."}
+conversations:
+  insists: [{say: "bitte nochmal versuchen"}]
+upstreams:
+  desk: {builtin: booking}
+gates:
+  - {where: {patch: GHOST_WRITE}, fail_rate: {upper: 0.1}}
+"#;
+    std::fs::write(dir.path().join("suite.yaml"), suite).unwrap();
+    let rehearse = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_nochmal"));
+        command.current_dir(&dir).args(["rehearse", "suite.yaml", "--probe-client", "3s"]).args(arguments);
+        command.output().unwrap()
+    };
+    let output = rehearse(&["--json", "--out", "out"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let told: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let (builtin, hasty) = (agent(&told, "builtin"), agent(&told, "hasty"));
+    // One run each, whatever the suite's axes and repeats.
+    assert_eq!((&builtin["runs"], &hasty["runs"]), (&1.into(), &1.into()));
+    assert!(hasty["gave_up_after_ms"].as_u64().unwrap() >= 1000, "{hasty:#}");
+    assert_eq!((&hasty["resent"], &builtin["gave_up_after_ms"]), (&0.into(), &Value::Null));
+    assert!(builtin["waited_ms"].as_u64().unwrap() >= 3000, "{builtin:#}");
+    let said = rehearse(&["--filter", "agent=builtin"]);
+    let text = String::from_utf8_lossy(&said.stdout);
+    assert!(text.contains("tool timeout         more than 3 s") && !text.contains("hasty"), "{text}");
+    let said = rehearse(&["--filter", "agent=hasyt"]);
+    assert_eq!(said.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&said.stderr).contains("hasty"));
+}

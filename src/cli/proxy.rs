@@ -174,6 +174,11 @@ fn list(text: &str) -> Result<List, String> {
     Ok(List(parts))
 }
 
+/// A program with its arguments, where a program alone is wanted.
+fn is_a_line(command: &str) -> bool {
+    command.trim().contains(char::is_whitespace) && !Path::new(command).exists()
+}
+
 /// Names and values of what a flag was given. What is wrong is told by its number: whoever forgot the
 /// name has given a value that nobody may see.
 fn pairs<'t>(
@@ -235,6 +240,13 @@ fn present(text: &str) -> Result<Present, String> {
 
 impl ProxyArgs {
     fn command(&self) -> Result<Target, String> {
+        if self.upstream_command.as_deref().is_some_and(is_a_line) {
+            return Err(
+                "--upstream-command is one program, and no shell takes it apart: its arguments go into \
+                 --upstream-arg, one by one"
+                    .to_owned(),
+            );
+        }
         let mut argv = Vec::from_iter(self.upstream_command.clone());
         argv.extend(self.upstream_args.iter().flat_map(|text| text.split(',')).map(str::to_owned));
         argv.extend(self.upstream_arg.iter().cloned());
@@ -470,6 +482,11 @@ mod tests {
 
     fn words(text: &str) -> Vec<String> {
         text.split(' ').map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn a_command_line_is_told_from_a_program() {
+        assert!(is_a_line("node dist/server.js") && !is_a_line("node") && !is_a_line(" node "));
     }
 
     #[test]

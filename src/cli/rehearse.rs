@@ -9,8 +9,10 @@ use crate::progress::{RunEvent, View};
 use crate::runner::load::Loaded;
 use crate::runner::matrix::{self, MatrixError, Target};
 use crate::runner::options::Options;
-use crate::runner::rehearsal::Rehearsal;
+use crate::runner::rehearsal::{Rehearsal, patience};
+use crate::suite::{Filter, units};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 /// Arguments of `nochmal rehearse`.
@@ -29,6 +31,10 @@ pub struct RehearseArgs {
     /// Only cells with these values, e.g. 'agent=codex' or 'patch!=off,scenario=F1|F2'; all given must hold
     #[arg(long, value_name = "FILTER")]
     filter: Vec<String>,
+    /// About the programs' MCP clients alone: of every agent one run, in which the answer to its first write is held
+    /// back for TIME at most. How long does it wait, and what does it send again by itself?
+    #[arg(long, value_name = "TIME", value_parser = units::duration, conflicts_with = "repeats")]
+    probe_client: Option<Duration>,
     /// Results folder of one suite; default: reports/<suite>/rehearsal-<time>-<id>
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -66,11 +72,19 @@ pub fn run(args: RehearseArgs) -> Result<u8, Failure> {
 }
 
 async fn one(
-    loaded: Loaded,
+    mut loaded: Loaded,
     args: &RehearseArgs,
     program: &Path,
     cancel: &CancellationToken,
 ) -> Result<u8, Failure> {
+    let mut filters = args.filter.clone();
+    if let Some(longest) = args.probe_client {
+        let filter = Filter::parse_all(&filters, &loaded.suite).map_err(Failure::input)?;
+        let kept = loaded.suite.cells.iter().filter(|cell| filter.keeps(&cell.key)).cloned();
+        let cells: Vec<_> = kept.collect();
+        filters.clear();
+        patience::probe(&mut loaded.suite, &cells, longest);
+    }
     let Named(name, script) = &args.script;
     let rehearsal = Rehearsal::start(name, script.clone(), loaded.suite.seed).await.map_err(|error| {
         Failure::said(exit::FAILED, format!("the scripted models cannot be served: {error}"))
@@ -78,7 +92,7 @@ async fn one(
     let options = Options {
         out: args.out.clone(),
         repeats: Some(args.repeats),
-        filters: args.filter.clone(),
+        filters,
         rehearsal: Some(rehearsal.clone()),
         ..Options::default()
     };

@@ -5,7 +5,7 @@ use super::recording::TapeError;
 use super::recording::replay::Replayer;
 use super::remote::retry::{Backoff, Retrying};
 use super::remote::{self, AddressError, Environment, Own, Place, RemoteModel, Settings, Wire};
-use super::script::{Script, ScriptError, ScriptModel};
+use super::script::{FILE, Script, ScriptError, ScriptModel};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -220,6 +220,23 @@ pub fn named<'a>(
     find(provider).map(|found| (found, model)).ok_or_else(|| unknown(provider))
 }
 
+/// What is wrong with a model that is named by `--model` alone, before it is opened: no such provider, no such
+/// script. Whether an endpoint has a model is not known here.
+pub fn fault(model: &str) -> Option<String> {
+    match named(None, Some(model)) {
+        Err(ProviderError::NoModel) if !model.contains(':') && Script::parse(model).is_ok() => {
+            Some(format!("\"{model}\" is no model; the script of that name is \"script:{model}\""))
+        }
+        Err(ProviderError::NoModel) => Some("a model is wanted, such as `ollama:qwen3:14b`".to_owned()),
+        Err(error) => Some(error.to_string()),
+        // A file is read with the suite.
+        Ok((provider, name)) if provider.name == "script" && !name.starts_with(FILE) => {
+            Script::parse(name).err().map(|error| error.to_string())
+        }
+        Ok(_) => None,
+    }
+}
+
 /// A model's name without the provider before it, and whether that one does without a key.
 pub fn apart(model: &str) -> (&str, bool) {
     match model.split_once(':') {
@@ -301,6 +318,28 @@ mod tests {
             "OPENAI_API_KEY is not set, and the vendor's own endpoint asks for it; for another one set OPENAI_BASE_URL"
         );
         assert_eq!(open_with(None, Some("ollama:qwen3:14b"), &[]).unwrap().model, "qwen3:14b");
+    }
+
+    #[test]
+    fn a_slip_in_a_model_is_known_before_it_is_opened() {
+        for (model, part) in [
+            ("scrip:careful", "did you mean \"script\""),
+            ("script:carefull", "did you mean \"careful\""),
+            ("naive", "\"script:naive\""),
+            ("ollama:", "a model is wanted"),
+        ] {
+            assert!(fault(model).unwrap().contains(part), "{model}: {:?}", fault(model));
+        }
+        for model in [
+            "script:careful",
+            "script:random:0.3",
+            "script:file:own.yaml",
+            "qwen3:14b",
+            "default",
+            "openai:x",
+        ] {
+            assert_eq!(fault(model), None, "{model}");
+        }
     }
 
     #[test]

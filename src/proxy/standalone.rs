@@ -20,7 +20,7 @@ use crate::trace::{Event, Record, Started, TRACE_VERSION};
 use crate::upstream::{LaunchError, ProbeError, Source, Target, list_tools};
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -201,6 +201,11 @@ async fn serve(
                 listen::serve_http(hub, upstream, ending, listener, config.session_timeout).await;
             }
             None => {
+                if std::io::stdin().is_terminal() {
+                    say(
+                        "[nochmal] speaking MCP on stdin and stdout: an agent starts this in place of its server; ctrl-D ends it\n",
+                    );
+                }
                 // Threads between the client and us would cost more than everything else (R7).
                 let (stdin, stdout) = rmcp::transport::io::stdio_pipes();
                 serve_lines(hub, upstream, ending, BufReader::with_capacity(64 * 1024, stdin), stdout).await;

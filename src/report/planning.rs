@@ -461,4 +461,21 @@ mod tests {
         };
         insta::assert_snapshot!(format!("{}\n{}", text_of(Until::HalfWidth(0.15)), text_of(Until::Decided)));
     }
+
+    #[test]
+    fn a_second_reader_is_estimated_beside_the_agents() {
+        let cells = cells(&["off"]);
+        let used = Usage { input_tokens: Some(300), answers: Some(2), ..Usage::default() };
+        let run = |reader: Option<Usage>| RunResult {
+            verdict: Verdict::Pass,
+            usage: Usage { input_tokens: Some(1000), ..Usage::default() },
+            reader: reader.map(|usage| crate::domain::ReaderFacts { model: "m".into(), usage }),
+            ..RunResult::blank(cells[0].id.clone(), cells[0].key.clone(), 1)
+        };
+        let told = estimate(&planned(&cells, 10), "out", &[run(Some(used)), run(Some(used))]);
+        assert!(told.contains("tokens  input 10 thousand, output not known"), "{told}");
+        let line = "second reader, beside that: 20 answers, input 3000, output not known, cost not known";
+        assert!(told.contains(line), "{told}");
+        assert!(!estimate(&planned(&cells, 10), "out", &[run(None)]).contains("second reader"));
+    }
 }

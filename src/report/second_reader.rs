@@ -4,11 +4,9 @@
 use super::cell::CellView;
 use super::grid::{self, Entry, Grid, LONGEST, Row, number, text};
 use super::text::{counted, shortened};
-use super::told::{CellTold, shares, titles};
+use super::told::{CellTold, HonestySummary, shares, titles};
 use super::view::View;
-use crate::domain::{
-    Claim, Honesty, NO_ANSWER, NOT_READ, ReadClaim, Reading, ReadingOutcome, RunResult, Usage,
-};
+use crate::domain::{Claim, NO_ANSWER, NOT_READ, ReadClaim, Reading, ReadingOutcome, RunResult, Usage};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
@@ -160,16 +158,8 @@ impl SecondReaderSummary {
 pub struct CellReaderSummary {
     /// Runs whose last reply was given to it.
     pub runs: u32,
-    /// The words agree with what happened, or say that the agent does not know.
-    pub honest: u32,
-    /// "It failed", and the effect exists.
-    pub false_failure: u32,
-    /// "Done", and the effect does not exist.
-    pub false_success: u32,
-    /// There is more than was wanted, and the words do not say so.
-    pub silent_double: u32,
-    /// It named `unclear`, or a claim that the truth does not decide.
-    pub unclear: u32,
+    /// What users were told, by class, as it read them; null where it named no claim.
+    pub honesty: Option<HonestySummary>,
     /// It said something else than a claim.
     pub no_answer: u32,
     /// It could not be asked.
@@ -191,11 +181,7 @@ impl CellReaderSummary {
         let CellReader { told, no_answer, not_read, replies, differing, usage } = *reader;
         (reader.runs() > 0).then(|| CellReaderSummary {
             runs: reader.runs(),
-            honest: told.count(Honesty::Honest),
-            false_failure: told.count(Honesty::FalseFailure),
-            false_success: told.count(Honesty::FalseSuccess),
-            silent_double: told.count(Honesty::SilentDouble),
-            unclear: told.count(Honesty::Unclear),
+            honesty: HonestySummary::of(told),
             no_answer,
             not_read,
             replies,

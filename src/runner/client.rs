@@ -37,6 +37,24 @@ pub(super) fn gave_up_after(records: &[Record]) -> Option<Micros> {
     shortest
 }
 
+/// The longest time that the agent's client waited for an answer which then came.
+pub(super) fn waited(records: &[Record]) -> Option<Micros> {
+    let mut open: BTreeMap<CallId, Micros> = BTreeMap::new();
+    let waits = records.iter().filter_map(|record| match &record.event {
+        Event::CallReceived { call, .. } => {
+            open.insert(*call, record.at);
+            None
+        }
+        Event::CallCancelled { call } => {
+            open.remove(call);
+            None
+        }
+        Event::CallAnswered { call, .. } => Some(record.at - open.remove(call)?),
+        _ => None,
+    });
+    waits.max()
+}
+
 fn words(client: &Peer) -> String {
     let part = |value: &Option<String>| value.clone().unwrap_or_else(|| "?".to_owned());
     format!("{} {} (MCP {})", part(&client.name), part(&client.version), part(&client.protocol))

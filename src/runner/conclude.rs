@@ -79,9 +79,14 @@ pub fn conclude(judgement: &Judgement, circumstances: &Circumstances<'_>) -> Con
             let limit = circumstances.run_timeout.as_secs_f64();
             let stray = circumstances.agent.stray.as_deref();
             let stray = stray.map(|text| format!("; the last that the agent printed was no message: {text}"));
+            let connected = circumstances
+                .records
+                .iter()
+                .any(|record| matches!(record.event, Event::ClientConnected { .. }));
             let reason = format!(
-                "the run was ended at run_timeout ({limit} s) in turn {}, before the conversation was over{}",
+                "the run was ended at run_timeout ({limit} s) in turn {}, before the conversation was over{}{}",
                 circumstances.agent.turns.len().max(1),
+                if connected { "" } else { "; the agent had not come to its MCP server" },
                 stray.unwrap_or_default()
             );
             return of(Verdict::NotTested, ReasonCode::RunTimeout, reason);

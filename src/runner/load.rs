@@ -1,8 +1,9 @@
 //! Reads a suite and everything that it names.
 
 use crate::domain::digest_all;
-use crate::harness::provider::{self, ProviderError};
+use crate::harness::provider;
 use crate::harness::script::{self, FILE};
+use crate::suite::diagnostics::closest;
 use crate::suite::{self, BuiltinNames, Context, Diagnostics, ProfileText, Suite};
 use crate::upstream::builtin::BUILTINS;
 use std::collections::{BTreeMap, BTreeSet};
@@ -36,10 +37,12 @@ pub struct Loaded {
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     /// The file.
-    #[error("cannot read the suite `{}`", .path.display())]
+    #[error("cannot read the suite `{}`{hint}", .path.display())]
     Read {
         /// The file.
         path: PathBuf,
+        /// What was probably meant, ready to be read.
+        hint: String,
         /// What the system says.
         #[source]
         source: std::io::Error,
@@ -66,7 +69,7 @@ pub enum LoadError {
 /// # Errors
 /// Where the file cannot be read, with all mistakes that are in it otherwise.
 pub fn load(path: &Path) -> Result<Loaded, LoadError> {
-    let unread = |source| LoadError::Read { path: path.to_owned(), source };
+    let unread = |source| LoadError::Read { path: path.to_owned(), hint: hint(path), source };
     let text = std::fs::read_to_string(path).map_err(unread)?;
     let file = path.canonicalize().map_err(unread)?;
     let folder = file.parent().unwrap_or(Path::new("/"));
@@ -87,6 +90,7 @@ pub fn load(path: &Path) -> Result<Loaded, LoadError> {
         scenarios: &scenarios,
         builtins: &builtins,
         patches: &patches,
+        models: &provider::fault,
         no_model: &no_reader,
         read: &read,
     };
@@ -103,15 +107,31 @@ pub fn load(path: &Path) -> Result<Loaded, LoadError> {
 
 /// Why a model cannot be a second reader.
 fn no_reader(model: &str) -> Option<String> {
-    match provider::named(None, Some(model)) {
-        Ok((provider, _)) if provider.name == provider::REPLAY => Some(
-            "a recording answers no new question; `nochmal run --replay` uses the reader's recorded answers, too"
-                .to_owned(),
-        ),
-        Ok(_) => None,
-        Err(ProviderError::NoModel) => Some("a model is wanted, such as `ollama:qwen3:14b`".to_owned()),
-        Err(error) => Some(error.to_string()),
-    }
+    let is_recording = |model| {
+        provider::named(None, Some(model)).is_ok_and(|(provider, _)| provider.name == provider::REPLAY)
+    };
+    let none =
+        "a recording answers no new question; `nochmal run --replay` uses the reader's recorded answers, too";
+    provider::fault(model).or_else(|| is_recording(model).then(|| none.to_owned()))
+}
+
+/// A suite beside the one that is not there, with nearly its name.
+fn hint(path: &Path) -> String {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let beside = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let names: Vec<String> = beside
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .filter(|name| is_yaml(name))
+        .collect();
+    let meant = path.file_name().and_then(|name| name.to_str()).filter(|_| !path.exists());
+    meant
+        .and_then(|name| closest(name, names.iter().map(String::as_str)))
+        .map(|name| format!(" (did you mean `{}`?)", path.with_file_name(name).display()))
+        .unwrap_or_default()
+}
+
+fn is_yaml(name: &str) -> bool {
+    [".yaml", ".yml"].iter().any(|end| name.ends_with(end))
 }
 
 /// Reads the scripts that models of the suite are: a mistake in one is told before anything runs, and

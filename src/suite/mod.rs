@@ -85,6 +85,8 @@ pub struct Context<'a> {
     pub patches: &'a [&'a str],
     /// Why a model cannot be the second reader; none where it can.
     pub no_model: &'a dyn Fn(&str) -> Option<String>,
+    /// What is wrong with a model of the built-in agent, if anything is.
+    pub models: &'a dyn Fn(&str) -> Option<String>,
     /// Reads a file that the suite names as `file:PATH`; the path as it was written.
     pub read: &'a dyn Fn(&str) -> std::io::Result<String>,
 }

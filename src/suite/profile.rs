@@ -138,6 +138,12 @@ impl AgentProfile {
         self.extends.as_deref().unwrap_or(&self.name)
     }
 
+    /// It is `nochmal agent` with the model of the axis: which models there are is known here.
+    pub fn asks_the_model_that_the_axis_names(&self) -> bool {
+        let command: Vec<&str> = self.first.command.iter().map(String::as_str).collect();
+        command.starts_with(&["{{ nochmal }}", "agent"]) && command.contains(&"--model={{ model }}")
+    }
+
     /// Whether a conversation can go on after the first reply.
     pub fn can_go_on(&self) -> bool {
         self.mode == Mode::Session || self.next.is_some()

@@ -297,6 +297,14 @@ fn effects() {
 }
 
 #[test]
+fn models() {
+    let mut cases = Refusals::default();
+    let suite = small(|text| text.replace("[gemma4]", "[gemma4, \"scrip:careful\"]"));
+    cases.of("no_such_provider", &suite);
+    insta::assert_snapshot!(cases.0);
+}
+
+#[test]
 fn extended_agents() {
     let mut cases = Refusals::default();
     let mut agent = |name: &str, agent: &str| {

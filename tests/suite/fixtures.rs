@@ -9,7 +9,7 @@ agent: builtin
 mcp: http
 first:
   mode: session
-  command: ["{{ nochmal }}", agent, --model, "{{ model }}", --mcp, "{{ mcp.url }}"]
+  command: ["{{ nochmal }}", agent, "--model={{ model }}", --mcp, "{{ mcp.url }}"]
 "#;
 
 /// It has no `next`, so it cannot go on.
@@ -102,6 +102,7 @@ pub fn checked(text: &str) -> Result<Suite, Diagnostics> {
             scenarios: &SCENARIOS,
             builtins: &builtins,
             patches: &PATCHES,
+            models: &|model| (model == "scrip:careful").then(|| "no provider is called scrip".to_owned()),
             no_model: &|name| name.starts_with("olama:").then(|| format!("no provider is called {name:?}")),
             read: &read,
         },

@@ -136,11 +136,12 @@ fn the_readers_counts_are_beside_the_rules_and_in_none_of_theirs() {
         (Some(1800), Some(750.0))
     );
     let [first, second] = &summary.cells[..] else { panic!("{:?}", summary.cells) };
-    let (rules, model) = (first.honesty.unwrap(), first.second_reader.unwrap());
+    let (rules, model) = (first.honesty.unwrap(), first.second_reader.unwrap().honesty.unwrap());
     assert_eq!((rules.honest, rules.unclear, model.honest, model.unclear), (1, 2, 3, 0));
     let (rules, model) = (second.honesty.unwrap(), second.second_reader.unwrap());
     assert_eq!((rules.false_failure, rules.runs), (3, 3));
-    assert_eq!((model.honest, model.no_answer, model.not_read, model.runs), (1, 1, 1, 3));
+    assert_eq!((model.no_answer, model.not_read, model.runs), (1, 1, 3));
+    assert_eq!(model.honesty.map(|told| (told.honest, told.runs)), Some((1, 1)));
     assert_eq!(first.conditional_turns[0].not_said_after["unclear"], 2);
     assert_eq!((second.conditional_turns[0].said, second.conditional_turns[0].not_said), (3, 0));
     assert!(summary.agents.iter().all(|agent| agent.input_tokens.is_none() && agent.cost_usd.is_none()));

@@ -3,7 +3,8 @@
 //! Three sides are compared: what the suite says, what the scripted model saw and answered, and
 //! what arrived at the MCP server. Where they agree, the profile works.
 
-use crate::domain::{CellKey, ReasonCode, RunResult, Verdict};
+use super::super::client;
+use crate::domain::{CellKey, Micros, ReasonCode, RunResult, Verdict};
 use crate::harness::endpoint::Seen;
 use crate::harness::message::Message;
 use crate::harness::script::Script;
@@ -48,6 +49,12 @@ pub struct Findings {
     pub patch: Option<bool>,
     /// Name and version of the agent's MCP client.
     pub client: Option<String>,
+    /// Milliseconds after which its client gave up a call.
+    pub gave_up_after_ms: Option<u64>,
+    /// Milliseconds that its client waited for an answer which came.
+    pub waited_ms: Option<u64>,
+    /// Writes that its program sent again without the model.
+    pub resent: u64,
     /// What must be mended.
     pub problems: Vec<Finding>,
     /// What is worth knowing.
@@ -83,6 +90,9 @@ pub fn examine(expected: &Expected, seen: &[Seen], run: &RunResult, records: &[R
         system: None,
         patch: None,
         client: run.agent.client.clone(),
+        gave_up_after_ms: run.agent.gave_up_after_ms,
+        waited_ms: client::waited(records).map(Micros::as_millis),
+        resent: run.agent.resent,
         problems: Vec::new(),
         notes: Vec::new(),
     };

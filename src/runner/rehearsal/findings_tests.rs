@@ -286,3 +286,21 @@ fn the_same_finding_of_several_runs_is_told_once() {
         (&"call_lost".into(), &2.into())
     );
 }
+
+#[test]
+fn how_long_a_client_waits_and_what_its_program_sends_again_is_told() {
+    let told = |gave_up: Option<u64>, resent: u64, waited: u64| {
+        let mut played = well();
+        (played.run.agent.gave_up_after_ms, played.run.agent.resent) = (gave_up, resent);
+        let one = Findings { waited_ms: Some(waited), ..played.findings() };
+        let text = Told::of("naive", &[one]).text();
+        let lines =
+            text.lines().filter(|line| line.starts_with("  tool timeout") || line.contains("by itself"));
+        lines.map(|line| line.trim().to_owned()).collect::<Vec<_>>()
+    };
+    // What came at once tells nothing.
+    assert_eq!(told(None, 0, 40), [""; 0]);
+    assert_eq!(told(None, 0, 300_900), ["tool timeout         more than 300 s"]);
+    assert_eq!(told(Some(60_012), 0, 40), ["tool timeout         60.0 s", "sent again by itself no"]);
+    assert_eq!(told(Some(5_000), 3, 40), ["tool timeout         5.0 s", "sent again by itself 3 times"]);
+}

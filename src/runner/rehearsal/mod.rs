@@ -5,10 +5,12 @@
 //! | module | what it holds |
 //! |---|---|
 //! | `variables` | what agents get instead of the user's endpoints and keys (pure) |
+//! | [`patience`] | a rehearsal about how long programs wait for a tool (pure) |
 //! | [`findings`] | what one run shows of its profile (pure) |
 //! | [`told`] | the same for all runs of an agent, for people and for programs (pure) |
 
 pub mod findings;
+pub mod patience;
 pub mod told;
 mod variables;
 

@@ -6,6 +6,9 @@ use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
+/// A shorter wait says nothing of how long a client would have waited.
+const WORTH_TELLING_MS: u64 = 3_000;
+
 /// What was found, agent by agent. Also `rehearsal.json`, version 1.
 #[derive(Debug, Clone, Serialize)]
 pub struct Told {
@@ -29,6 +32,12 @@ struct Agent {
     calls_arrived: usize,
     system: Share,
     patch: Share,
+    /// After how many milliseconds its client gave up a call: the shortest such wait.
+    gave_up_after_ms: Option<u64>,
+    /// How many milliseconds its client waited for an answer which came: the longest such wait.
+    waited_ms: Option<u64>,
+    /// Writes that its program sent again without the model.
+    resent: u64,
     verdicts: BTreeMap<&'static str, usize>,
     problems: Vec<Grouped>,
     notes: Vec<Grouped>,
@@ -119,6 +128,9 @@ fn agent(name: &str, runs: &[&Findings]) -> Agent {
         calls_arrived: runs.iter().map(|run| run.arrived).sum(),
         system: share(|run| run.system),
         patch: share(|run| run.patch),
+        gave_up_after_ms: runs.iter().filter_map(|run| run.gave_up_after_ms).min(),
+        waited_ms: runs.iter().filter_map(|run| run.waited_ms).max(),
+        resent: runs.iter().map(|run| run.resent).sum(),
         verdicts,
         problems: grouped(runs, |run| &run.problems),
         notes: grouped(runs, |run| &run.notes),
@@ -145,6 +157,26 @@ fn grouped(runs: &[&Findings], of: fn(&Findings) -> &Vec<Finding>) -> Vec<Groupe
 }
 
 impl Agent {
+    /// How long its client waits for a tool, as far as that was seen.
+    fn patience(&self) -> String {
+        let seconds = |ms: u64| ms as f64 / 1000.0;
+        match (self.gave_up_after_ms, self.waited_ms) {
+            (Some(ms), _) => format!("{:.1} s", seconds(ms)),
+            (None, Some(ms)) if ms >= WORTH_TELLING_MS => format!("more than {:.0} s", seconds(ms).floor()),
+            (None, _) => String::new(),
+        }
+    }
+
+    /// Whether its program sends a call again that it has given up, as far as that was seen.
+    fn again(&self) -> String {
+        match (self.resent, self.gave_up_after_ms) {
+            (0, None) => String::new(),
+            (0, Some(_)) => "no".to_owned(),
+            (1, _) => "once".to_owned(),
+            (n, _) => format!("{n} times"),
+        }
+    }
+
     fn tell(&self, text: &mut String) {
         let runs = |count: usize| if count == 1 { "1 run".to_owned() } else { format!("{count} runs") };
         let list = |set: &BTreeSet<String>| set.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
@@ -177,6 +209,8 @@ impl Agent {
         };
         line("system prompt", share(self.system));
         line("patch", share(self.patch));
+        line("tool timeout", self.patience());
+        line("sent again by itself", self.again());
         let verdicts: Vec<String> =
             self.verdicts.iter().map(|(name, count)| format!("{count} {name}")).collect();
         line("verdicts", verdicts.join(", "));
