@@ -72,7 +72,7 @@ const SCOPES: &[Kind] = &[Kind::NotKnown, Kind::Unreal, Kind::Hypothetical, Kind
 
 /// Reads the sentences of a reply.
 pub fn said(grammar: &Grammar, sentences: &[Sentence]) -> Vec<Said> {
-    let mut reader = Reader { grammar, said: Vec::new(), clause: 0, sentence: 0, item: false };
+    let mut reader = Reader { grammar, said: Vec::new(), clause: 0, sentence: 0, item: false, colons: 0 };
     for (sentence, number) in sentences.iter().zip(0..) {
         reader.sentence = number;
         reader.item = sentence.item;
@@ -87,6 +87,8 @@ struct Reader<'a> {
     clause: usize,
     sentence: usize,
     item: bool,
+    /// Statements after a colon that are open: a reply may have thousands of them.
+    colons: usize,
 }
 
 impl Reader<'_> {
@@ -261,10 +263,13 @@ impl Reader<'_> {
                 }
                 // "You asked me to cancel it: it no longer exists." What was to be said follows.
                 if matches!(kind, Kind::Hypothetical | Kind::Unreal)
+                    && self.colons < 3
                     && let Some(colon) = words.iter().skip(range.end).position(|word| word == ":")
                     && let Some(rest) = words.get(range.end + colon + 1..).filter(|rest| rest.len() > 2)
                 {
+                    self.colons += 1;
                     self.statement(rest);
+                    self.colons -= 1;
                 }
             }
             None => {
