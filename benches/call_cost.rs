@@ -25,6 +25,16 @@ const SERVE: &str = "serve";
 /// The argument with which this program stands before the server and copies bytes.
 const RELAY: &str = "relay";
 
+/// A value to look for in all that passes.
+const SECRET: [&str; 6] = [
+    "--audit-tools",
+    "off",
+    "--upstream-env-var",
+    "BENCH_TOKEN=tok-5f8e1c0b93a7d264",
+    "--secret",
+    "BENCH_TOKEN",
+];
+
 fn main() {
     let numbers: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with("--")).collect();
     if numbers.first().is_some_and(|word| word == SERVE) {
@@ -52,6 +62,7 @@ fn added(operations: usize, report: &str, trace: &str) {
         Way::relayed("relay of bytes"),
         Way::proxied("proxy", &["--audit-tools", "off"]),
         Way::proxied("proxy, audit tools", &["--audit-tools", "on"]),
+        Way::proxied("proxy, a secret", &SECRET),
         Way::proxied("proxy, trace", &["--audit-tools", "off", "--trace", trace]),
         Way::proxied("proxy, report file", &["--audit-tools", "off", "--report-file", report]),
     ];

@@ -90,7 +90,7 @@ fn seen(dir: &Path, run: &RunResult) -> Vec<(Vec<String>, SecretPlace)> {
 
 #[test]
 fn a_leaking_upstream_fails_and_its_token_is_in_no_file() {
-    let ways = ["none", "plain", "base64", "unicode", "canary", "long", "logs"];
+    let ways = ["none", "plain", "base64", "unicode", "canary", "cut", "long", "logs"];
     let server = format!("{}/tests/run/leaky.mjs", env!("CARGO_MANIFEST_DIR"));
     let upstreams: String = ways
         .iter()

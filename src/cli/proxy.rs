@@ -1,8 +1,9 @@
 //! `nochmal proxy`: the proxy alone, in front of any upstream. The flags are those of the harness
 //! that its users come from; R6 says what is an error.
 
+mod secret;
+
 use super::{Failure, exit};
-use crate::domain::secrets::{Secrets, strong_enough};
 use crate::domain::{Approval, Present};
 use crate::log;
 use crate::process::{CommandLine, Supervisor};
@@ -11,12 +12,12 @@ use crate::proxy::epoch::{OnReplace, Rules};
 use crate::proxy::standalone::{self, AuditTools, Config, StandaloneError};
 use crate::scenario::{self, Parameters};
 use crate::suite::units;
-use crate::upstream::canary::{self, CANARY};
 use crate::upstream::{Launch, Remote, Target};
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
+use secret::pairs;
 use std::collections::BTreeMap;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -179,21 +180,6 @@ fn is_a_line(command: &str) -> bool {
     command.trim().contains(char::is_whitespace) && !Path::new(command).exists()
 }
 
-/// Names and values of what a flag was given. What is wrong is told by its number: whoever forgot the
-/// name has given a value that nobody may see.
-fn pairs<'t>(
-    flag: &str,
-    given: impl IntoIterator<Item = &'t str>,
-    between: char,
-    wanted: &str,
-) -> Result<Vec<(String, String)>, String> {
-    let pair = |(at, text): (usize, &str)| match text.split_once(between) {
-        Some((name, value)) if !name.trim().is_empty() => Ok((name.to_owned(), value.to_owned())),
-        _ => Err(format!("{flag}: {wanted} is wanted, and number {} is none", at + 1)),
-    };
-    given.into_iter().enumerate().map(pair).collect()
-}
-
 /// An address, or a port alone, which is on loopback.
 fn address(text: &str) -> Result<SocketAddr, String> {
     if let Ok(port) = text.trim_start_matches(':').parse::<u16>() {
@@ -269,40 +255,6 @@ impl ProxyArgs {
         let mut all = pairs("--upstream-env", several, '=', "KEY=VALUE")?;
         all.extend(pairs("--upstream-env-var", single, '=', "KEY=VALUE")?);
         Ok(all)
-    }
-
-    /// The values of `--secret`, and a credential that the upstream alone gets. Nothing without the flag.
-    fn secrets(&self, upstream: &mut Target) -> Result<Secrets, String> {
-        let mut secrets = Secrets::default();
-        for name in &self.secret {
-            let set = match upstream {
-                Target::Command(launch) => launch.command.env.get(OsStr::new(name)).cloned(),
-                Target::Url(_) => std::env::var_os(name),
-            };
-            let value = set.filter(|value| !value.is_empty());
-            let value =
-                value.ok_or_else(|| format!("--secret {name}: the environment has no value for it"))?;
-            let value = value.to_string_lossy();
-            strong_enough(&value)
-                .map_err(|reason| format!("--secret {name}: the value cannot be kept secret: {reason}"))?;
-            secrets.add(name, &value);
-        }
-        if self.secret.is_empty() {
-            return Ok(secrets);
-        }
-        if let Target::Command(launch) = &upstream
-            && let Some(name) = launch.command.argv.iter().find_map(|word| secrets.found_in(word).pop_first())
-        {
-            return Err(format!(
-                "--secret {name}: the upstream's command would show the value to everybody on this machine; pass it in \
-                 the environment"
-            ));
-        }
-        if let Some(canary) = canary::new() {
-            upstream.plant(&canary);
-            secrets.add(CANARY, &canary);
-        }
-        Ok(secrets)
     }
 
     /// What the flags say about rebuilds; none where nobody expects one.

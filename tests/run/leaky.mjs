@@ -10,6 +10,7 @@ const ways = {
   base64: () => text(`401: Basic ${Buffer.from(`user:${API_TOKEN}`).toString('base64')}`, true),
   unicode: () => text(`{"token":"${[...API_TOKEN].map((c) => '\\u' + c.charCodeAt(0).toString(16).padStart(4, '0')).join('')}"}`),
   canary: () => text(JSON.stringify({ booking_id: 'BK-1', env: { INTERNAL_SERVICE_TOKEN } })),
+  cut: () => ({ content: [API_TOKEN.slice(0, 7), API_TOKEN.slice(7)].map((text) => ({ type: 'text', text })) }),
   long: () => text(`${'x'.repeat(400_000)} ${API_TOKEN}`),
   logs: () => {
     console.error(`using ${API_TOKEN}`);

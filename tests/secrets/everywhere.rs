@@ -121,6 +121,26 @@ fn nothing_of_a_secret_is_in_anything_that_a_run_leaves_or_says() {
 }
 
 #[test]
+fn a_secret_that_is_said_in_two_turns_is_seen() {
+    let dir = place(
+        "suite: s\nsecrets: [SOME_VALUE]\nmatrix: {agent: [own], scenario: [none], conversation: [more]}\n\
+         prompts: {plain: {user: book}}\nupstreams: {desk: {builtin: booking}}\nconversations: {more: [{say: go on}]}\n\
+         agents:\n  own:\n    mcp: stdio\n    \
+         first: {command: [sh, -c, 'printf %s \"$SOME_VALUE\" | cut -c1-8']}\n    \
+         next: {command: [sh, -c, 'printf %s \"$SOME_VALUE\" | cut -c9-']}\n    \
+         output: {format: text}\n    env: {pass: [SOME_VALUE]}\n",
+    );
+    let run = nochmal(dir.path(), &["run", "suite.yaml", "--out", "out"]);
+    let results = read_runs(&dir.path().join("out")).unwrap();
+    assert_eq!(results.len(), 1, "{}", said(&run));
+    assert_eq!(seen(dir.path(), &results[0]), [(vec!["SOME_VALUE".to_owned()], SecretPlace::Reply)]);
+    // The larger half is nowhere.
+    for file in files(&dir.path().join("out")) {
+        assert!(!has(&std::fs::read(&file).unwrap(), &KEY[8..]), "{}", file.display());
+    }
+}
+
+#[test]
 fn a_server_at_a_url_that_shows_the_headers_of_a_request_fails() {
     let script = format!("{}/tests/run/leaky-http.mjs", env!("CARGO_MANIFEST_DIR"));
     #[expect(clippy::disallowed_methods, reason = "a test starts a server as a user does")]
