@@ -21,6 +21,8 @@ mod eyes;
 mod own;
 #[path = "faults/prose.rs"]
 mod prose;
+#[path = "faults/remote.rs"]
+mod remote;
 #[path = "faults/rig.rs"]
 mod rig;
 #[path = "faults/silence.rs"]

@@ -95,9 +95,10 @@ pub(super) fn grid<'a>(view: &View<'a>) -> Option<Grid<'a>> {
 
 /// What unclear replies did to the conversations, where they did something.
 pub(super) fn limit(view: &View<'_>) -> Option<String> {
-    let turns = || view.cells.iter().flat_map(|cell| &cell.conditions);
-    let unclear: u32 =
-        turns().filter(|turns| !turns.when.contains("match")).map(ConditionalTurns::unclear).sum();
+    // The others look at the words themselves.
+    let read = |turns: &&ConditionalTurns| matches!(turns.when.as_str(), "confirmed" | "not_confirmed");
+    let turns = || view.cells.iter().flat_map(|cell| &cell.conditions).filter(read);
+    let unclear: u32 = turns().map(ConditionalTurns::unclear).sum();
     let all: u32 = turns().map(|turns| turns.said + turns.not_said).sum();
     (unclear > 0).then(|| {
         format!(
