@@ -5,7 +5,7 @@ use super::backend::Backend;
 use super::check::{CaseResult, Observed, Seen, State, check};
 use super::file::{Case, Contract};
 use super::fixture::Fixture;
-use crate::domain::secrets::{Secrets, is_secret_name, strong_enough};
+use crate::domain::secrets::{Secrets, is_secret, strong_enough};
 use crate::log;
 use crate::process::{CommandLine, Supervisor};
 use crate::suite::Server;
@@ -187,13 +187,9 @@ fn declared(contract: &Contract, names: &Value) -> Result<Secrets, CaseError> {
         secrets.add(name.clone(), &value);
     }
     if let Server::Command { env, .. } = &contract.server {
-        for (name, value) in env.iter().filter(|(name, _)| is_secret_name(name)) {
+        for (name, value) in env {
             let value = template::render(value, names)?;
-            // `AUTH_MODE: required` is none.
-            if strong_enough(&value).is_ok()
-                && value.chars().any(|c| c.is_ascii_digit())
-                && !value.contains("://")
-            {
+            if is_secret(name, &value) {
                 secrets.add(name.clone(), &value);
             }
         }

@@ -26,8 +26,8 @@ use view::View;
 
 /// The fewest characters of a secret that a user names.
 pub const SHORTEST: usize = 8;
-/// The fewest characters of a value that is taken for a secret because of its variable's name.
-pub const SHORTEST_BY_NAME: usize = 6;
+/// A value without a digit is taken for a secret because of its variable's name from so many characters.
+const LONG_WITHOUT_DIGITS: usize = 20;
 /// A value of fewer different characters is found in ordinary texts.
 const FEWEST_DIFFERENT: usize = 4;
 /// A piece of a secret at the edge of a text is one from so many bytes, and from half of it.
@@ -40,6 +40,16 @@ const SECRET_NAMES: [&str; 6] = ["KEY", "TOKEN", "SECRET", "PASSW", "CREDENTIAL"
 pub fn is_secret_name(name: &str) -> bool {
     let upper = name.to_uppercase();
     SECRET_NAMES.iter().any(|part| upper.contains(part))
+}
+
+/// Whether a variable holds a secret, as far as its name and its value tell. What stands in the place of a
+/// key where none is needed (`ollama`, `not-needed`) is none: it stands in other texts too.
+pub fn is_secret(name: &str, value: &str) -> bool {
+    let random = value.chars().any(|c| c.is_ascii_digit()) || value.chars().count() >= LONG_WITHOUT_DIGITS;
+    is_secret_name(name)
+        && random
+        && strong_enough(value).is_ok()
+        && (value.contains('@') || !value.contains("://"))
 }
 
 /// Why a value cannot be kept secret.

@@ -4,7 +4,7 @@
 use super::names::Names;
 use crate::agent::{AgentOutcome, Ended};
 use crate::domain::RunResult;
-use crate::domain::secrets::{SHORTEST_BY_NAME, Secrets, WeakSecret, is_secret_name, strong_enough};
+use crate::domain::secrets::{Secrets, WeakSecret, is_secret, strong_enough};
 use crate::log::{self, KeptOut};
 use crate::store::RunRecord;
 use crate::suite::{AgentProfile, Server, Suite, Upstream};
@@ -99,10 +99,9 @@ pub fn of_suite(suite: &Suite) -> Secrets {
 }
 
 fn add_by_name(secrets: &mut Secrets, name: &str, value: Option<&OsStr>) {
-    let Some(value) = value.filter(|_| is_secret_name(name)).map(OsStr::to_string_lossy) else { return };
-    let value = value.trim();
-    if value.chars().count() >= SHORTEST_BY_NAME {
-        secrets.add(name, value);
+    let Some(value) = value.map(OsStr::to_string_lossy) else { return };
+    if is_secret(name, value.trim()) {
+        secrets.add(name, value.trim());
     }
 }
 

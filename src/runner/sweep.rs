@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 /// Larger files are gone through in pieces and keep their length, in bytes.
 const LARGEST: u64 = 16 << 20;
 /// Pieces of a large file lie so far over one another, in bytes.
-const SHARED: usize = 64 << 10;
+const SHARED: u64 = 64 << 10;
 
 /// Takes secrets out of everything below a folder. What cannot be changed is told of in the log.
 pub(super) fn folder(secrets: &Secrets, path: &Path) {
@@ -36,7 +36,7 @@ pub(super) fn file(secrets: &Secrets, path: &Path) {
         return;
     }
     let swept = match std::fs::metadata(path) {
-        Ok(found) if found.len() > LARGEST => large(secrets, path),
+        Ok(found) if found.len() > LARGEST => large(secrets, path, LARGEST),
         Ok(_) => small(secrets, path),
         Err(error) => Err(error),
     };
@@ -71,21 +71,21 @@ fn small(secrets: &Secrets, path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-fn large(secrets: &Secrets, path: &Path) -> io::Result<()> {
+fn large(secrets: &Secrets, path: &Path, at_once: u64) -> io::Result<()> {
     let mut file = OpenOptions::new().read(true).write(true).open(path)?;
     let mut from = 0_u64;
     loop {
         file.seek(SeekFrom::Start(from))?;
         let mut piece = Vec::new();
-        Read::by_ref(&mut file).take(LARGEST).read_to_end(&mut piece)?;
+        Read::by_ref(&mut file).take(at_once).read_to_end(&mut piece)?;
         if !secrets.hide_in_bytes(&mut piece).is_empty() {
             file.seek(SeekFrom::Start(from))?;
             file.write_all(&piece)?;
         }
-        if (piece.len() as u64) < LARGEST {
+        if (piece.len() as u64) < at_once {
             return File::sync_data(&file);
         }
-        from += LARGEST - SHARED as u64;
+        from += at_once - SHARED;
     }
 }
 
@@ -164,10 +164,11 @@ mod tests {
     fn a_large_file_is_swept_to_its_end() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("large.log");
-        let mut text = vec![b'.'; usize::try_from(LARGEST).unwrap() - 7];
+        let at_once = 2 * SHARED;
+        let mut text = vec![b'.'; usize::try_from(at_once).unwrap() - 7];
         text.extend_from_slice(VALUE.as_bytes());
         std::fs::write(&path, &text).unwrap();
-        large(&secrets(), &path).unwrap();
+        large(&secrets(), &path, at_once).unwrap();
         let swept = std::fs::read(&path).unwrap();
         assert!(swept.len() == text.len() && swept.ends_with(b".****************"));
     }

@@ -36,6 +36,21 @@ fn a_weak_secret_is_refused_with_a_reason() {
 }
 
 #[test]
+fn a_variable_holds_a_secret_by_its_name_where_its_value_could_be_one() {
+    for (name, value, is) in [
+        ("OPENAI_API_KEY", "sk-5f8e1c0b", true),
+        ("DB_PASSWORD", "correct-horse-battery", true),
+        ("OPENAI_API_KEY", "ollama", false),
+        ("OPENAI_API_KEY", "not-needed", false),
+        ("AUTH_MODE", "required", false),
+        ("KEYCLOAK_URL", "http://127.0.0.1:8080/auth", false),
+        ("MODEL", "qwen3-coder-30b", false),
+    ] {
+        assert_eq!(is_secret(name, value), is, "{name}={value}");
+    }
+}
+
+#[test]
 fn a_number_that_is_a_secret_leaves_json_behind() {
     let secrets = Secrets::new([("PIN", "9071263545")]);
     let json = r#"{"n":9071263545,"t":"is 9071263545","k":[-9071263545.5,true]}"#;
