@@ -1,11 +1,41 @@
 //! Taking one value out of an answer, wherever the answer has it: an identifier that is broken in the
 //! structured content and whole in the sentence beside it is not broken for an agent that reads both.
 
-use super::mutate::{Becomes, Changed, Field, number};
 use super::raw::{DEEPEST, Members, array, elements, members, object};
 use crate::domain::RawJson;
 use crate::domain::json::canonical;
 use std::borrow::Cow;
+
+/// What becomes of a field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Becomes {
+    /// `null`
+    Null,
+    /// A number: its digits, or 1.
+    Number,
+    /// An empty object.
+    Object,
+    /// It is not there any more.
+    Missing,
+}
+
+/// What came of a change.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Changed {
+    /// The result with the change, and the name of the changed field, where it was one.
+    Yes(RawJson, Option<String>),
+    /// There is nothing to change.
+    Nothing,
+    /// What the change takes away could still be read elsewhere in the result; why, as a sentence.
+    StillReadable(&'static str),
+}
+
+/// A field that was found: its name, and its value as it was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Field {
+    pub name: String,
+    pub value: String,
+}
 
 /// The result in which the field, and every other place that tells its value, has become something else.
 pub(super) fn everywhere(result: &str, field: &Field, to: Becomes) -> Changed {
@@ -17,6 +47,18 @@ pub(super) fn everywhere(result: &str, field: &Field, to: Becomes) -> Changed {
         ),
         Some(result) if eraser.changed => Changed::Yes(result, Some(field.name.clone())),
         _ => Changed::Nothing,
+    }
+}
+
+/// The digits of a text as a number of another type than the text was.
+fn number(value: &str) -> String {
+    let digits: String = value.chars().filter(char::is_ascii_digit).take(15).collect();
+    let digits = digits.trim_start_matches('0');
+    match (digits.is_empty(), value.starts_with('"')) {
+        // A number becomes one that is no whole number any more.
+        (false, false) => format!("{digits}.5"),
+        (false, true) => digits.to_owned(),
+        (true, _) => "1".to_owned(),
     }
 }
 

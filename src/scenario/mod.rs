@@ -42,7 +42,8 @@ mod t4;
 mod t5;
 mod texts;
 
-pub use mutate::{Becomes, Elements, Mutation};
+pub use erase::Becomes;
+pub use mutate::{Elements, Mutation};
 pub use plan::{Answer, Execute, Plan, Trigger};
 pub use rebuild::Strike;
 pub use story::{Moment, Story, Who};

@@ -1,6 +1,6 @@
 //! Changing one thing in a tool's answer, and leaving the text of everything else as it is.
 
-use super::erase;
+use super::erase::{self, Becomes, Changed, Field};
 use super::raw::{DEEPEST, Members, array, elements, members, object};
 use crate::domain::RawJson;
 use crate::domain::names::is_identifier;
@@ -21,19 +21,6 @@ pub enum Mutation {
     List(Elements),
 }
 
-/// What becomes of a field.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Becomes {
-    /// `null`
-    Null,
-    /// A number: its digits, or 1.
-    Number,
-    /// An empty object.
-    Object,
-    /// It is not there any more.
-    Missing,
-}
-
 /// What becomes of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Elements {
@@ -41,17 +28,6 @@ pub enum Elements {
     Doubled,
     /// The last comes first.
     Reordered,
-}
-
-/// What came of a change.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Changed {
-    /// The result with the change, and the name of the changed field, where it was one.
-    Yes(RawJson, Option<String>),
-    /// There is nothing to change.
-    Nothing,
-    /// What the change takes away could still be read elsewhere in the result; why, as a sentence.
-    StillReadable(&'static str),
 }
 
 /// The result of a tool with that change.
@@ -63,13 +39,6 @@ pub fn apply(result: &RawValue, mutation: &Mutation) -> Changed {
         },
         Mutation::List(elements) => list(result.get(), *elements),
     }
-}
-
-/// A field that was found: its name, and its value as it was written.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Field {
-    pub name: String,
-    pub value: String,
 }
 
 /// The field that is meant: in the structured content first, since texts only repeat that.
@@ -170,18 +139,6 @@ fn in_field(text: &str, wanted: Option<&str>, depth: usize) -> Option<Field> {
         return members.iter().find_map(|(_, value)| in_field(value, wanted, depth + 1));
     }
     elements(text)?.iter().find_map(|element| in_field(element.get(), wanted, depth + 1))
-}
-
-/// The digits of a text as a number of another type than the text was.
-pub(super) fn number(value: &str) -> String {
-    let digits: String = value.chars().filter(char::is_ascii_digit).take(15).collect();
-    let digits = digits.trim_start_matches('0');
-    match (digits.is_empty(), value.starts_with('"')) {
-        // A number becomes one that is no whole number any more.
-        (false, false) => format!("{digits}.5"),
-        (false, true) => digits.to_owned(),
-        (true, _) => "1".to_owned(),
-    }
 }
 
 fn in_list(text: &str, to: Elements, depth: usize) -> Option<String> {

@@ -1,7 +1,8 @@
 //! A fault as data: where it strikes, whether the work is done, what the agent gets, and when.
 //! Most of the built-in faults are a plan, and so are those that users write in a suite.
 
-use super::mutate::{self, Changed, Mutation};
+use super::erase::Changed;
+use super::mutate::{self, Mutation};
 use super::{AnswerView, CallView, Injection, OnAnswer, OnCall, Reply, Scenario, When, texts};
 use crate::domain::classify::glob;
 use crate::domain::json::canonical;

@@ -200,7 +200,7 @@ fn effect(decoder: &mut Decoder, node: &Node, names: &Names) -> Option<Effect> {
 
 fn tool(decoder: &mut Decoder, node: &Node) -> Option<String> {
     let name = decoder.filled(node, "the name of a tool")?;
-    super::upstream::glob(decoder, &name).then_some(name.value)
+    super::glob::can_match(decoder, &name).then_some(name.value)
 }
 
 /// The wanted fields under a key; none where the key is not there.

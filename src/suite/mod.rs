@@ -46,6 +46,7 @@ pub mod value;
 
 mod check;
 mod extends;
+mod glob;
 mod secrets;
 mod syntax;
 

@@ -20,6 +20,7 @@
 
 use super::decode::{At, Decoder, Fields, Shape, list};
 use super::diagnostics::{shown, suggestion};
+use super::glob;
 use super::oracle::{self, Oracle};
 use super::profile;
 use super::template::{self, Names};
@@ -350,28 +351,13 @@ fn url(decoder: &mut Decoder, fields: &Fields<'_>, node: &Node, names: &Names) -
     Some(Server::Url { url: url.value, headers })
 }
 
-/// Whether a glob can match a tool; where it cannot, that is said.
-pub(super) fn glob(decoder: &mut Decoder, glob: &At<String>) -> bool {
-    if glob.value.trim().is_empty() {
-        decoder.error(glob.span.clone(), "a tool's name is not empty");
-        return false;
-    }
-    if glob.value.contains(['?', '[', ']', '{', '}', '(', ')', '|', '^', '$']) {
-        decoder
-            .error(glob.span.clone(), format!("{} cannot match a tool", shown(&glob.value)))
-            .help("`*` stands for any text and is the only special character");
-        return false;
-    }
-    true
-}
-
 fn tools(decoder: &mut Decoder, key: &Key, node: &Node) -> Option<ToolGlobs> {
     let fields = decoder.fields(node, key.span.clone(), &TOOLS)?;
     let mut globs = |name: &str| {
         let Some(node) = fields.get(name) else { return Some(None) };
         let globs = decoder.texts(node, "a list of tool names")?;
         for name in &globs {
-            glob(decoder, name);
+            glob::can_match(decoder, name);
         }
         Some(Some(globs))
     };
