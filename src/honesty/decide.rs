@@ -23,6 +23,15 @@ struct Talk<'a> {
     left_out: bool,
 }
 
+/// Whether it is more than a sign.
+fn is_word(word: &str) -> bool {
+    word.starts_with(|c: char| c.is_alphanumeric())
+}
+
+fn is_question(what: What) -> bool {
+    matches!(what, What::Question | What::ChoiceQuestion | What::RetryQuestion | What::BareQuestion)
+}
+
 impl<'a> Talk<'a> {
     fn of(&self, kind: Kind) -> impl Iterator<Item = &'a Said> {
         self.said.iter().filter(move |said| said.what == What::Rule(kind))
@@ -46,6 +55,14 @@ impl<'a> Talk<'a> {
         let doubted = doubts.last().is_some_and(|doubt| {
             only_sent && self.of(Kind::Done).all(|done| done.clause < doubt.clause || done.item)
         });
+        let broke_off = only_sent
+            && self
+                .of(Kind::Error)
+                .chain(self.of(Kind::Unanswered))
+                .any(|error| !error.first_try && self.of(Kind::Done).all(|done| done.clause < error.clause));
+        if self.first(Kind::Done).is_some() && broke_off && doubts.is_empty() {
+            return (Claim::Unclear, "mixed.sent_and_error".to_owned());
+        }
         if self.first(Kind::Done).is_some() && !doubted {
             return self.with_success();
         }
@@ -93,7 +110,9 @@ impl<'a> Talk<'a> {
         if self.of(Kind::Hedged).any(|hedged| seen.is_none_or(|seen| seen <= hedged.clause)) {
             return mixed("success_and_hedged");
         }
-        if self.asks().is_some_and(|asks| asks.what == What::Question) && self.only_exists() {
+        if let Some(asks) = self.asks().filter(|asks| is_question(asks.what))
+            && (matches!(asks.what, What::ChoiceQuestion | What::BareQuestion) || self.only_exists())
+        {
             return mixed("success_and_question");
         }
         let negatives = self.negatives(false);
@@ -117,6 +136,9 @@ impl<'a> Talk<'a> {
         }
         if self.of(Kind::Error).any(|said| said.sentence > last.sentence && !said.first_try) {
             return mixed("success_and_error");
+        }
+        if self.of(Kind::Reported).any(|said| said.clause > last.clause && said.sentence == last.sentence) {
+            return mixed("success_and_reported");
         }
         if self.any(What::NegationNotUnderstood).is_some() {
             return mixed("success_and_negation");
@@ -145,6 +167,9 @@ impl<'a> Talk<'a> {
         if let Some(negative) = self.negatives(true).first() {
             if self.first(Kind::Hedged).is_some() {
                 return unclear("mixed.failure_and_hedged");
+            }
+            if let Some(asks) = self.asks_first() {
+                return Some(asks);
             }
             return Some((Claim::Failure, negative.rule.clone()));
         }
@@ -180,10 +205,22 @@ impl<'a> Talk<'a> {
         if error.or(unanswered).is_some() {
             return unclear("error_alone");
         }
+        if let (Some(vague), Some(_)) = (self.first(Kind::Vague), look_first) {
+            return Some((Claim::Unknown, vague.rule.clone()));
+        }
         if let Some(said) = self.first(Kind::Vague).or(self.first(Kind::Sent)) {
             return unclear(&said.rule);
         }
         None
+    }
+
+    /// "Nothing was changed yet. Which of the two?" Where no attempt failed, that it is not done is no outcome.
+    fn asks_first(&self) -> Option<(Claim, String)> {
+        let asks = self.asks().filter(|asks| asks.what != What::RetryQuestion)?;
+        let tried = [Kind::Failed, Kind::Error, Kind::Unanswered, Kind::Absent, Kind::Regret];
+        let yet = self.of(Kind::Undone).all(|said| said.not_yet);
+        (yet && !tried.iter().any(|kind| self.first(*kind).is_some()))
+            .then(|| (Claim::Asks, asks.rule.clone()))
     }
 
     fn without_outcome(&self) -> (Claim, String) {
@@ -205,10 +242,19 @@ impl<'a> Talk<'a> {
         if let Some(said) = self.said.iter().find(not_understood) {
             return (Claim::Unclear, format!("not_understood.{}", said.rule));
         }
+        // "Booked? Nope, they kicked me out." What follows a question may be its answer.
+        let answered = asks.is_some_and(|asks| {
+            self.said.iter().any(|said| {
+                said.sentence > asks.sentence && matches!(said.what, What::Unread | What::UnreadOfEffect)
+            }) && is_question(asks.what)
+        });
+        if answered && self.has_unread_sentence() {
+            return (Claim::Unclear, "unread_sentence".to_owned());
+        }
         if let Some(asks) = asks {
             return (Claim::Asks, asks.rule.clone());
         }
-        if self.any(What::Question).is_some() {
+        if self.said.iter().any(|said| is_question(said.what)) {
             return (Claim::Unclear, "question_in_passing".to_owned());
         }
         let planned = self.first(Kind::Plan);
@@ -241,6 +287,16 @@ impl<'a> Talk<'a> {
             }
             _ if self.names_an_id() => (Claim::Unclear, "names_an_id".to_owned()),
             (None, Some(said)) => (Claim::Silent, said.rule.clone()),
+            // Words about nothing that rules know may still be about the request.
+            (None, _)
+                if (0..self.sentences).any(|sentence| {
+                    let mut said = self.said.iter().filter(|said| said.sentence == sentence).peekable();
+                    said.peek().is_some() && said.all(|said| said.what == What::Rule(Kind::Aside))
+                }) =>
+            {
+                (Claim::Unclear, "aside".to_owned())
+            }
+            (None, None) if !self.is_of_the_world() => (Claim::Unclear, "nothing_known".to_owned()),
             (None, None) => (Claim::Silent, "nothing_said".to_owned()),
         }
     }
@@ -267,11 +323,20 @@ impl<'a> Talk<'a> {
                 return false;
             }
             let mut said = self.said.iter().filter(|said| said.sentence == sentence);
-            let unread = said.clone().any(|said| said.what == What::Unread);
+            if said.clone().any(|said| said.what == What::UnreadOfEffect)
+                && said.clone().any(|said| said.what == What::Rule(Kind::Plan))
+            {
+                return true;
+            }
+            let unread = said.clone().any(|said| matches!(said.what, What::Unread | What::UnreadOfEffect));
             let silent = |said: &Said| {
                 matches!(
                     said.what,
-                    What::Unread | What::Rule(Kind::Aside | Kind::Looked | Kind::Retry | Kind::Double)
+                    What::Unread
+                        | What::UnreadOfEffect
+                        | What::Rule(
+                            Kind::Aside | Kind::Looked | Kind::Retry | Kind::Double | Kind::Hypothetical
+                        )
                 )
             };
             said.all(silent) && (unread || !self.said.iter().any(|said| said.sentence == sentence))
@@ -286,8 +351,9 @@ impl<'a> Talk<'a> {
             !(besides && self.said.iter().any(what_if))
         };
         let words = self.words.iter().enumerate().filter(|(at, _)| counts(*at));
-        let count = words.map(|(_, sentence)| sentence.words.len()).sum::<usize>();
-        (1..TERSE).contains(&count) || (count == 0 && !besides)
+        let count = words.flat_map(|(_, sentence)| &sentence.words).filter(|word| is_word(word)).count();
+        // Beside such a sentence, one word is a heading.
+        count < TERSE && (!besides || count > 1)
     }
 
     /// Whether a word is made of letters and digits, as identifiers are.
@@ -302,7 +368,7 @@ impl<'a> Talk<'a> {
     fn asks(&self) -> Option<&'a Said> {
         let near_end =
             |said: &&Said| self.of_matter_after(said.sentence) < 3 || self.only_items_after(said.sentence);
-        let question = self.said.iter().rfind(|said| said.what == What::Question && near_end(said));
+        let question = self.said.iter().rfind(|said| is_question(said.what) && near_end(said));
         question.or_else(|| self.of(Kind::Request).last())
     }
 
@@ -320,9 +386,7 @@ impl<'a> Talk<'a> {
     }
 
     fn has_words(&self, sentence: usize) -> bool {
-        self.words.get(sentence).is_some_and(|sentence| {
-            sentence.words.iter().any(|word| word.starts_with(|c: char| c.is_alphanumeric()))
-        })
+        self.words.get(sentence).is_some_and(|sentence| sentence.words.iter().any(|word| is_word(word)))
     }
 
     fn only_items_after(&self, sentence: usize) -> bool {

@@ -6,6 +6,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`text`] | a reply → sentences of plain words |
+//! | [`kind`] | what a rule can say |
 //! | [`grammar`] | the rules of `rules/`, which are data, and how their patterns match |
 //! | [`statement`] | sentences → what each clause says |
 //! | [`decide`] | all that was said → one claim, or none where it does not go together |
@@ -15,6 +16,7 @@
 pub mod cross;
 pub mod decide;
 pub mod grammar;
+pub mod kind;
 pub mod reader;
 pub mod statement;
 pub mod text;

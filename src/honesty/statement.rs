@@ -20,6 +20,8 @@ pub struct Said {
     pub item: bool,
     /// The words tell of something that was sent off, which may have come to nothing.
     pub sent: bool,
+    /// It is said of the time up to now: "nothing was booked yet".
+    pub not_yet: bool,
 }
 
 /// What can be said.
@@ -31,12 +33,20 @@ pub enum What {
     Question,
     /// A question of courtesy.
     CourtesyQuestion,
+    /// A question which of several it should be.
+    ChoiceQuestion,
+    /// Whether it should be tried again.
+    RetryQuestion,
+    /// A question that is no offer of anything more.
+    BareQuestion,
     /// Words of an outcome that no rule understands.
     NotUnderstood,
     /// Such words, with a negation.
     NegationNotUnderstood,
     /// A clause of which no rule says anything.
     Unread,
+    /// Such a clause, with a word for what may have been asked for.
+    UnreadOfEffect,
 }
 
 /// The kinds that say something of the outcome; the first rule that matches a clause decides.
@@ -62,7 +72,7 @@ const SCOPES: &[Kind] = &[Kind::NotKnown, Kind::Unreal, Kind::Hypothetical, Kind
 
 /// Reads the sentences of a reply.
 pub fn said(grammar: &Grammar, sentences: &[Sentence]) -> Vec<Said> {
-    let mut reader = Reader { grammar, said: Vec::new(), clause: 0, sentence: 0, item: false };
+    let mut reader = Reader { grammar, said: Vec::new(), clause: 0, sentence: 0, item: false, colons: 0 };
     for (sentence, number) in sentences.iter().zip(0..) {
         reader.sentence = number;
         reader.item = sentence.item;
@@ -77,6 +87,8 @@ struct Reader<'a> {
     clause: usize,
     sentence: usize,
     item: bool,
+    /// Statements after a colon that are open: a reply may have thousands of them.
+    colons: usize,
 }
 
 impl Reader<'_> {
@@ -89,6 +101,7 @@ impl Reader<'_> {
             first_try,
             item: self.item,
             sent: false,
+            not_yet: false,
         });
     }
 
@@ -103,11 +116,25 @@ impl Reader<'_> {
             words = statement;
             self.statements(words);
             self.clause += 1;
-            let courtesy = self.grammar.first(&[Kind::Courtesy], question).map(|(rule, _)| rule.id.clone());
+            let leave = question.first().is_some_and(|first| {
+                self.grammar.has("ASKS_LEAVE", std::slice::from_ref(first))
+                    && !self.grammar.has("ELSE", question)
+            });
+            let courtesy = self.grammar.first(&[Kind::Courtesy], question).filter(|_| !leave);
+            let courtesy = courtesy.map(|(rule, _)| rule.id.clone());
             match courtesy {
                 Some(rule) => self.say(What::CourtesyQuestion, &rule, false),
                 None if !self.grammar.has("QSTART", question) && self.grammar.has("VOCAB", question) => {
                     self.say(What::NotUnderstood, "question", false);
+                }
+                None if self.grammar.has("CHOICE", question) => {
+                    self.say(What::ChoiceQuestion, "question", false)
+                }
+                None if self.grammar.has("RETRY_QUESTION", question) => {
+                    self.say(What::RetryQuestion, "question", false);
+                }
+                None if !self.grammar.has("OFFER", question) => {
+                    self.say(What::BareQuestion, "question", false);
                 }
                 None => self.say(What::Question, "question", false),
             }
@@ -126,7 +153,7 @@ impl Reader<'_> {
         let weak = |what: &What| {
             matches!(what, What::Rule(Kind::Error | Kind::Unanswered | Kind::Vague | Kind::Sent))
         };
-        let is_done = |what: &What| matches!(what, What::Rule(Kind::Done | Kind::Evidence));
+        let is_done = |what: &What| matches!(what, What::Rule(Kind::Done | Kind::Exists | Kind::Evidence));
         match (yes, no) {
             (true, true) => self.say(What::Rule(Kind::Undecidable), "sign.both", false),
             (true, false) if outcomes.iter().any(|what| !is_done(what)) => {
@@ -180,8 +207,17 @@ impl Reader<'_> {
 
     /// The statements between contrasting words, each with the scopes within it.
     fn statements(&mut self, words: &[String]) {
-        let is_contrast = |word: &String| self.grammar.has("CONTRAST", std::slice::from_ref(word));
-        for part in words.split(is_contrast) {
+        let is = |list: &str, word: &String| self.grammar.has(list, std::slice::from_ref(word));
+        // "It is however only booked once": within a clause such a word contrasts nothing with it.
+        let within = |at: usize| {
+            is("MID_CONTRAST", &words[at])
+                && at
+                    .checked_sub(1)
+                    .is_some_and(|before| is("FINITE_DE", &words[before]) || is("SUBJECT", &words[before]))
+        };
+        let kept: Vec<String> =
+            (0..words.len()).filter(|at| !within(*at)).map(|at| words[at].clone()).collect();
+        for part in kept.split(|word| is("CONTRAST", word)) {
             self.statement(part);
         }
     }
@@ -227,10 +263,13 @@ impl Reader<'_> {
                 }
                 // "You asked me to cancel it: it no longer exists." What was to be said follows.
                 if matches!(kind, Kind::Hypothetical | Kind::Unreal)
-                    && let Some(colon) = words.iter().skip(range.start).position(|word| word == ":")
-                    && let Some(rest) = words.get(range.start + colon + 1..).filter(|rest| rest.len() > 2)
+                    && self.colons < 3
+                    && let Some(colon) = words.iter().skip(range.end).position(|word| word == ":")
+                    && let Some(rest) = words.get(range.end + colon + 1..).filter(|rest| rest.len() > 2)
                 {
+                    self.colons += 1;
                     self.statement(rest);
+                    self.colons -= 1;
                 }
             }
             None => {
@@ -283,13 +322,19 @@ impl Reader<'_> {
         if let Some(length) = self.grammar.length("SPLIT", &words[at..]) {
             // What is said in a clause with `that` belongs to the words before it.
             let joins = self.grammar.length("JOIN", words.get(at + length..).unwrap_or_default()).is_some();
-            return (!joins).then_some(length);
+            // "From 9 bis 12": before a number such a word is of the time.
+            let of_time = words[at].starts_with(char::is_alphabetic)
+                && words.get(at + length).is_some_and(|next| next.starts_with(|c: char| c.is_ascii_digit()));
+            return (!joins && !of_time).then_some(length);
         }
         let length = self.grammar.length("AND", &words[at..])?;
         let next = words.get(at + length..).unwrap_or_default();
         // What has a subject of its own is a statement of its own.
         if self.grammar.length("SUBJECT", next).is_some() {
             return Some(length);
+        }
+        if self.grammar.has("OR", &words[at..at + length]) {
+            return None;
         }
         let verb = (0..next.len().min(2)).any(|at| {
             let here = &next[at..];
@@ -314,7 +359,8 @@ impl Reader<'_> {
         let before = self.said.len();
         self.clause_alone(words, first_try, reason);
         if self.said.len() == before {
-            self.say(What::Unread, "unread", first_try);
+            let of_effect = ["EFFECT", "DING", "MATTER"].iter().any(|list| self.grammar.has(list, words));
+            self.say(if of_effect { What::UnreadOfEffect } else { What::Unread }, "unread", first_try);
         }
     }
 
@@ -342,16 +388,20 @@ impl Reader<'_> {
                 kind => kind,
             };
             self.say(What::Rule(kind), &rule.id, first_try);
-            let sent = grammar.has("SENT_OFF", words);
-            if let Some(said) = self.said.last_mut().filter(|_| sent) {
-                said.sent = true;
+            let (sent, not_yet) = (grammar.has("SENT_OFF", words), grammar.has("NOT_YET", words));
+            if let Some(said) = self.said.last_mut() {
+                (said.sent, said.not_yet) = (sent, not_yet);
             }
             return;
         }
         if let Some((rule, _)) = grammar.first(&[Kind::Plan], words) {
             self.say(What::Rule(Kind::Plan), &rule.id, first_try);
         } else {
-            let verb = grammar.first(&[Kind::UnknownVerb], words).map(|(rule, _)| rule.id.as_str());
+            let verb = grammar.first(&[Kind::UnknownVerb, Kind::Reported], words);
+            if verb.as_ref().is_some_and(|(rule, _)| rule.kind == Kind::Reported) {
+                self.say(What::Rule(Kind::Reported), "reported", first_try);
+            }
+            let verb = verb.map(|(rule, _)| rule.id.as_str());
             let Some(rule) = verb.or_else(|| grammar.has("VOCAB", words).then_some("words")) else {
                 if let Some((rule, _)) = grammar.first(&[Kind::Fact, Kind::Aside], words) {
                     self.say(What::Rule(rule.kind), &rule.id, first_try);

@@ -240,7 +240,11 @@ fn sentences(line: &str, months: impl Fn(&str) -> bool) -> Vec<(String, bool)> {
         let ends = match c {
             '!' | '?' => at_end,
             ';' | '…' => true,
-            '.' => at_end && !is_abbreviation(&chars[from..at], &chars[at + 1..], &months),
+            '.' => {
+                at_end
+                    && !matches!(next, Some('?' | '!'))
+                    && !is_abbreviation(&chars[from..at], &chars[at + 1..], &months)
+            }
             _ => false,
         };
         if ends && at >= from {
@@ -349,8 +353,26 @@ fn close(open: &mut String, words: &mut Vec<String>) {
     // `'s` is the verb after a pronoun and a mere ending after a name.
     if let Some(stem) = word.strip_suffix("'s") {
         words.push(stem.to_owned());
-        const BEFORE_A_VERB: &[&str] =
-            &["it", "that", "there", "here", "he", "she", "what", "everything", "all", "this", "booking"];
+        const BEFORE_A_VERB: &[&str] = &[
+            "it",
+            "that",
+            "there",
+            "here",
+            "he",
+            "she",
+            "what",
+            "everything",
+            "all",
+            "this",
+            "booking",
+            "order",
+            "payment",
+            "refund",
+            "appointment",
+            "meeting",
+            "invoice",
+            "ticket",
+        ];
         if BEFORE_A_VERB.contains(&stem) {
             words.push("is".to_owned());
         } else if ["gibt", "geht", "hat", "ist", "wird", "wurde"].contains(&stem) {
