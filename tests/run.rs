@@ -154,7 +154,7 @@ fn every_failure_has_its_own_reason_and_the_other_runs_go_on() {
     };
     let expected = [
         ("absent", Verdict::Error, ReasonCode::AgentNotStarted, "no-such-agent-program"),
-        ("hangs", Verdict::NotTested, ReasonCode::RunTimeout, "run_timeout"),
+        ("hangs", Verdict::NotTested, ReasonCode::RunTimeout, "the agent had not come to its MCP server"),
         ("floods", Verdict::Error, ReasonCode::AgentSawNoTools, "never asked"),
         ("fails", Verdict::Error, ReasonCode::AgentFailed, "7"),
         ("builtin", Verdict::Fail, ReasonCode::DuplicateExecution, ""),

@@ -185,3 +185,21 @@ pub(super) fn profiles(folder: &Path) -> (BTreeMap<String, ProfileText>, BTreeMa
     }
     (texts, dirs)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_suite_that_is_not_there_is_told_with_what_was_probably_meant() {
+        let dir = tempfile::tempdir().unwrap();
+        for name in ["quickstart.yaml", "notes.txt"] {
+            std::fs::write(dir.path().join(name), "").unwrap();
+        }
+        let told = |name: &str| load(&dir.path().join(name)).unwrap_err().to_string();
+        assert!(told("quickstrat.yaml").ends_with("/quickstart.yaml`?)"), "{}", told("quickstrat.yaml"));
+        for name in ["hotel.yaml", "note.txt"] {
+            assert!(!told(name).contains("did you mean"), "{}", told(name));
+        }
+    }
+}
