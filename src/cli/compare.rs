@@ -52,7 +52,7 @@ pub fn run(args: &CompareArgs) -> Result<u8, Failure> {
     let stored_level = Level::new(before.plan.level).ok();
     let level = args.level.or(stored_level).unwrap_or_default();
     let options = Options { level, excel: false, width: width() };
-    let mut old = stored::results(&before.plan, &before.runs, now());
+    let mut old = stored::results_of(&before, now());
     old.broken_traces = stored::broken_traces(&args.old, &before.runs);
     let Some(new) = &args.new else {
         let view = View::of(&old, &options);
@@ -68,7 +68,7 @@ pub fn run(args: &CompareArgs) -> Result<u8, Failure> {
     };
     let after = measured(read(new)?)?;
     let changed = stored::broken_traces(new, &after.runs);
-    let mut new = stored::results(&after.plan, &after.runs, now());
+    let mut new = stored::results_of(&after, now());
     new.broken_traces = changed;
     // An interval that must hold for one side at any number of runs is the one for both.
     let early = old.suite.early_stop || new.suite.early_stop;

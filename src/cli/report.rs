@@ -71,6 +71,43 @@ pub(super) fn measured(stored: Stored) -> Result<Stored, Failure> {
     Err(Failure::said(exit::BAD_INPUT, message))
 }
 
+/// Of several folders, those that hold a measurement; the others are left out, with a word.
+fn measurements(folders: Vec<Stored>) -> Result<Vec<Stored>, Failure> {
+    let mut kept = Vec::new();
+    for folder in folders {
+        let what = match (&folder.matrix.rehearsal, &folder.matrix.replay) {
+            (Some(_), _) => "a rehearsal with scripted models",
+            (None, Some(_)) => "a replay, whose answers count where they were recorded",
+            (None, None) => {
+                kept.push(folder);
+                continue;
+            }
+        };
+        let name = &folder.name;
+        let said =
+            format!("`{name}` is left out: it holds {what}; `nochmal report {name}` shows it by itself");
+        let said: String = said.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        let _ = writeln!(std::io::stderr(), "{said}");
+    }
+    if kept.is_empty() {
+        let message = "none of the folders holds a measurement, and what is none is merged with nothing; give one folder";
+        return Err(Failure::said(exit::BAD_INPUT, message));
+    }
+    if let Some(same) = stored::same_runs(&kept) {
+        let [one, two] = same.folders;
+        let message = format!(
+            "`{one}` and `{two}` hold the same {}, such as {}: they would count twice; give one of the two only",
+            match same.runs {
+                1 => "run".to_owned(),
+                runs => format!("{runs} runs"),
+            },
+            same.example
+        );
+        return Err(Failure::said(exit::BAD_INPUT, message));
+    }
+    Ok(kept)
+}
+
 /// Gates of the command line, over the values that the cells of the results have.
 pub(super) fn gates(texts: &[String], scope: Scope, results: &[&Results]) -> Result<Vec<Gate>, Failure> {
     let values = |axis: Axis| {
@@ -90,7 +127,7 @@ pub(super) fn gates(texts: &[String], scope: Scope, results: &[&Results]) -> Res
 pub fn run(args: &ReportArgs) -> Result<u8, Failure> {
     let mut folders = args.folders.iter().map(|folder| read(folder)).collect::<Result<Vec<_>, _>>()?;
     if folders.len() > 1 {
-        folders = folders.into_iter().map(measured).collect::<Result<_, _>>()?;
+        folders = measurements(folders)?;
     }
     let stored_level = folders.first().and_then(|folder| Level::new(folder.plan.level).ok());
     let options =
@@ -103,7 +140,11 @@ pub fn run(args: &ReportArgs) -> Result<u8, Failure> {
     let drawn = args.template.is_none()
         && args.format.as_deref().map_or(args.out.is_some(), |format| format == "html");
     // The traces of merged results are named with their folder.
-    let folder = if args.folders.len() > 1 { Path::new("") } else { args.folders[0].as_path() };
+    let folder = match (&args.folders[..], &folders[..]) {
+        ([only], _) => only.as_path(),
+        (_, [only]) => Path::new(&only.name),
+        _ => Path::new(""),
+    };
     results.broken_traces = stored::broken_traces(folder, &results.runs);
     if drawn {
         results.timelines = stored::read_timelines(folder, &results.runs);

@@ -62,6 +62,8 @@ pub struct CellView<'a> {
     pub planned: u32,
     /// Its finished runs by verdict.
     pub counts: Counts,
+    /// PASS without a fault: the scenario has none, or never struck (`baseline_only`).
+    pub unstruck: u32,
     /// Planned runs that have not ended.
     pub missing: u32,
     /// Failed of tested; `None` is "no data".
@@ -80,4 +82,11 @@ pub struct CellView<'a> {
     pub conditions: Vec<ConditionalTurns>,
     /// The runs, by repeat.
     pub runs: Vec<&'a RunResult>,
+}
+
+impl CellView<'_> {
+    /// Whether its scenario has a fault: without one, no run can meet any.
+    pub fn has_fault(&self) -> bool {
+        !matches!(self.key.scenario.as_str(), "none" | "F4")
+    }
 }

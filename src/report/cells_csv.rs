@@ -32,6 +32,7 @@ fn render(view: &View<'_>, options: &Options) -> Result<Vec<u8>, ReportError> {
     header.extend(["approvals_asked", "approvals_again", "approvals_reworded"]);
     header.extend(["turns_said", "turns_not_said", "turns_not_said_unclear"]);
     header.extend(READER);
+    header.push("n_pass_no_fault");
     let rows = view.cells.iter().map(|cell| row(cell, view));
     table(header.into_iter().map(str::to_owned).collect(), rows, options)
 }
@@ -74,6 +75,7 @@ fn row(seen: &CellView<'_>, view: &View<'_>) -> Vec<String> {
     ]);
     row.extend(conditions(seen));
     row.extend(reader(seen));
+    row.push(seen.unstruck.to_string());
     row
 }
 

@@ -127,6 +127,15 @@ impl<'v, 'a> Changes<'v, 'a> {
     pub fn notes(&self) -> Vec<String> {
         let (old, new) = (&self.before.view.results.suite, &self.after.view.results.suite);
         let mut notes = Vec::new();
+        for side in [&self.before, &self.after] {
+            notes.extend(side.view.results.marks.iter().map(|mark| match self.axis {
+                None => format!("{}: {mark}", side.name),
+                Some(_) => mark.clone(),
+            }));
+            if self.axis.is_some() {
+                break;
+            }
+        }
         if old.digest != new.digest {
             notes.push(format!(
                 "The two results come from different states of the suite (digests {} and {}), so that a change may \

@@ -33,5 +33,9 @@ fn summary(view: &View<'_>, rows: usize) -> String {
 }
 
 fn short(view: &View<'_>) -> String {
-    format!("### nochmal\n\n**{}.**\n\nThe tables are too large for this page.\n", capital(&outcome(view)))
+    let marks: String = view.results.marks.iter().map(|mark| format!("> **{}**\n\n", prose(mark))).collect();
+    format!(
+        "### nochmal\n\n{marks}**{}.**\n\nThe tables are too large for this page.\n",
+        capital(&outcome(view))
+    )
 }

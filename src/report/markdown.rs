@@ -10,8 +10,8 @@ use super::text::{
 use super::told;
 use super::truth::grids;
 use super::words::{
-    by_source, capital, comparison_axes, comparison_methods, effect, limits, outcome, patch_outcome,
-    patch_overall, planned_repeats, sources,
+    by_source, capital, comparison_axes, comparison_methods, effect, limits, measured, outcome,
+    patch_outcome, patch_overall, planned_repeats, shows_unstruck, sources, unstruck,
 };
 use super::{
     AgentView, CellView, Comparison, Decision, Difference, Format, GateResult, GateState, Options, Reason,
@@ -40,7 +40,8 @@ fn render(view: &View<'_>, _options: &Options) -> Result<Vec<u8>, ReportError> {
 
 /// What stands before the first table: description, answer, what was run.
 pub(super) fn head(view: &View<'_>) -> Vec<String> {
-    let mut parts = Vec::new();
+    let mut parts: Vec<String> =
+        view.results.marks.iter().map(|mark| format!("> **{}**", prose(mark))).collect();
     if !view.results.suite.description.is_empty() {
         parts.push(prose(&view.results.suite.description));
     }
@@ -90,6 +91,9 @@ pub(super) fn sections(view: &View<'_>, most: usize) -> Vec<(&'static str, Strin
 
 fn answer(view: &View<'_>) -> String {
     let mut answer = format!("**{}.**", capital(&outcome(view)));
+    if let Some(unstruck) = unstruck(view) {
+        answer.push_str(&format!(" {}.", capital(&unstruck)));
+    }
     for patch in &view.patches {
         answer.push_str(&format!("\n- {}: **{}**", code(&patch.patch), patch_outcome(patch)));
         if let Some(overall) = patch_overall(patch, &view.level.percent()) {
@@ -148,10 +152,11 @@ fn counted_values(view: &View<'_>, axis: Axis) -> String {
 pub(super) fn source(view: &View<'_>) -> String {
     let suite = &view.results.suite;
     format!(
-        "Suite {}, digest {}, nochmal {}, {}",
+        "Suite {}, digest {}, nochmal {}, {}; report of {}",
         code(&suite.name),
         code(&short_digest(&suite.digest)),
         prose(&suite.version),
+        measured(view),
         prose(&view.results.generated_at)
     )
 }
@@ -218,6 +223,10 @@ fn cells(view: &View<'_>, most: usize) -> String {
     if view.missing > 0 {
         table.right("missing");
     }
+    let unstruck = shows_unstruck(view);
+    if unstruck {
+        table.right("passes without a fault");
+    }
     table.left("violations");
     for cell in &view.cells {
         let mut row: Vec<String> = view.varied.iter().map(|axis| code(cell.key.get(*axis))).collect();
@@ -233,11 +242,18 @@ fn cells(view: &View<'_>, most: usize) -> String {
         if view.missing > 0 {
             row.push(cell.missing.to_string());
         }
+        if unstruck {
+            row.push(k_of_all(cell));
+        }
         row.push(kinds(cell));
         table.row(row);
     }
     let method = format!("failed of tested (PASS + FAIL), {}, {}", view.method.title(), view.level.percent());
     format!("{}\n\n{}", table.render(most), caption(view, &method))
+}
+
+fn k_of_all(cell: &CellView<'_>) -> String {
+    format!("{} of {}", cell.unstruck, cell.counts.pass)
 }
 
 fn folders(view: &View<'_>, most: usize) -> String {

@@ -30,6 +30,9 @@ pub struct Results {
     pub timelines: BTreeMap<RunId, Timeline>,
     /// Traces that are not what was written when their runs ended. Any of them fails the report.
     pub broken_traces: Vec<BrokenTrace>,
+    /// What a reader must know before any number, one sentence each: that nothing was measured, or that
+    /// what is merged is not the same.
+    pub marks: Vec<String>,
 }
 
 /// A trace that was changed after its run.

@@ -38,6 +38,12 @@ pub struct Summary {
     pub version: u32,
     /// When the report was made, RFC 3339.
     pub generated_at: String,
+    /// When the first and the last of the runs were started, RFC 3339; null without a run.
+    #[serde(default)]
+    pub measured: Option<Measured>,
+    /// What a reader must know before any number: that this is a replay, or that what is merged is not the same.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub marks: Vec<String>,
     /// What was run.
     pub suite: SuiteSummary,
     /// Versions, models and digests.
@@ -52,6 +58,9 @@ pub struct Summary {
     pub missing: u32,
     /// All runs by verdict.
     pub totals: VerdictCounts,
+    /// Of the passes, those that met no fault: their scenario has none, or never struck.
+    #[serde(default)]
+    pub passes_without_fault: u32,
     /// Axes on which cells differ.
     pub varied: Vec<Axis>,
     /// The cells, in the order of the suite.
@@ -87,6 +96,15 @@ pub struct Summary {
     /// What agents did when their server was rebuilt; empty where none was.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rebuilt: Vec<RebuiltSummary>,
+}
+
+/// When runs were made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Measured {
+    /// Start of the first run.
+    pub from: String,
+    /// Start of the last run.
+    pub to: String,
 }
 
 /// Runs of one agent with one model in which its server was rebuilt.
@@ -301,6 +319,9 @@ pub struct CellSummary {
     pub missing: u32,
     /// Runs by verdict.
     pub counts: VerdictCounts,
+    /// Of the passes, those that met no fault.
+    #[serde(default)]
+    pub passes_without_fault: u32,
     /// Failed of tested; null is "no data".
     pub failed: Option<Share>,
     /// Its interval; null without data.

@@ -7,7 +7,8 @@ use super::text::{counted, k_of_n, p_value, shortened, visible};
 use super::told;
 use super::truth::grids;
 use super::words::{
-    by_source, comparison_axes, comparison_methods, outcome, patch_outcome, patch_overall, sources,
+    by_source, comparison_axes, comparison_methods, measured, outcome, patch_outcome, patch_overall,
+    shows_unstruck, sources, unstruck,
 };
 use super::{Comparison, Decision, Difference, GateResult, Options, Reason, View};
 use crate::domain::Axis;
@@ -51,7 +52,11 @@ pub fn text(view: &View<'_>, options: &Options) -> String {
 
 fn head(view: &View<'_>, options: &Options) -> String {
     let suite = &view.results.suite;
-    let mut lines = vec![wrapped(&format!("{}: {}", visible(&suite.name), outcome(view)), options)];
+    let mut lines: Vec<String> =
+        view.results.marks.iter().map(|mark| wrapped(&visible(mark), options)).collect();
+    lines.push(wrapped(&format!("{}: {}", visible(&suite.name), outcome(view)), options));
+    lines.extend(unstruck(view).map(|sentence| wrapped(&sentence, options)));
+    lines.push(wrapped(&measured(view), options));
     let constant: Vec<String> = view
         .constant
         .iter()
@@ -97,6 +102,10 @@ fn cells(view: &View<'_>, options: &Options) -> String {
     if missing {
         header.push("missing".to_owned());
     }
+    let unstruck = shows_unstruck(view);
+    if unstruck {
+        header.push("no fault".to_owned());
+    }
     let numbers: Vec<usize> = (axes..header.len()).collect();
     let mut table = table(options, header, &numbers);
     for cell in &view.cells {
@@ -111,10 +120,14 @@ fn cells(view: &View<'_>, options: &Options) -> String {
         if missing {
             row.push(Cell::new(cell.missing));
         }
+        if unstruck {
+            row.push(Cell::new(cell.unstruck));
+        }
         table.add_row(row);
     }
+    let note = if unstruck { "; no fault: passes that met none" } else { "" };
     let method = format!(
-        "failed of tested (PASS + FAIL), {} {}, rounded outwards; n/t: not tested",
+        "failed of tested (PASS + FAIL), {} {}, rounded outwards; n/t: not tested{note}",
         view.level.percent(),
         view.method.title()
     );

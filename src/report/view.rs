@@ -12,6 +12,7 @@ use super::truth::{self, CellTruth, DisagreementView, LayerView};
 use super::{Options, Results};
 use crate::domain::{Axis, CellId, Present, ReasonCode, RunResult, Verdict};
 use crate::stats::{Counts, Level};
+use jiff::Timestamp;
 use std::collections::{BTreeMap, HashMap};
 
 /// A reason for NOT_TESTED or ERROR, over all cells.
@@ -59,6 +60,8 @@ pub struct View<'a> {
     pub planned: u32,
     /// Planned runs that have not ended.
     pub missing: u32,
+    /// When the first and the last of the runs were started; none without a run.
+    pub measured: Option<(Timestamp, Timestamp)>,
     /// The cells, in the order of the suite; cells that it does not plan follow.
     pub cells: Vec<CellView<'a>>,
     /// Every patch against `off` with all other axes equal.
@@ -106,6 +109,7 @@ impl<'a> View<'a> {
             totals: cells.iter().map(|cell| cell.counts).sum(),
             planned: cells.iter().fold(0, |sum, cell| sum.saturating_add(cell.planned)),
             missing: cells.iter().fold(0, |sum, cell| sum.saturating_add(cell.missing)),
+            measured: measured(&results.runs),
             comparisons,
             patches,
             not_tested: reasons(&cells, Verdict::NotTested),
@@ -130,6 +134,11 @@ impl<'a> View<'a> {
     }
 }
 
+fn measured(runs: &[RunResult]) -> Option<(Timestamp, Timestamp)> {
+    let starts = || runs.iter().filter_map(|run| run.started_at.parse::<Timestamp>().ok());
+    starts().min().zip(starts().max())
+}
+
 fn cells(results: &Results, method: IntervalMethod, level: Level) -> Vec<CellView<'_>> {
     let mut cells: Vec<CellView<'_>> = Vec::with_capacity(results.cells.len());
     let mut places: HashMap<&CellId, usize> = HashMap::new();
@@ -143,6 +152,7 @@ fn cells(results: &Results, method: IntervalMethod, level: Level) -> Vec<CellVie
                 key,
                 planned,
                 counts: Counts::default(),
+                unstruck: 0,
                 missing: 0,
                 rate: None,
                 violations: BTreeMap::new(),
@@ -167,6 +177,9 @@ fn cells(results: &Results, method: IntervalMethod, level: Level) -> Vec<CellVie
         cell.reader = CellReader::of(&cell.runs);
         cell.conditions = ConditionalTurns::of(&cell.runs);
         cell.counts = cell.runs.iter().map(|run| run.verdict).collect();
+        let unstruck =
+            |run: &&&RunResult| run.verdict == Verdict::Pass && run.reason_code == ReasonCode::BaselineOnly;
+        cell.unstruck = cell.runs.iter().filter(unstruck).fold(0, |sum, _| sum + 1);
         cell.missing = cell.planned.saturating_sub(cell.counts.total());
         cell.rate =
             cell.counts.failed().map(|failed| Rate { failed, interval: method.interval(failed, level) });

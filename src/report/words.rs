@@ -20,6 +20,38 @@ pub(super) fn outcome(view: &View<'_>) -> String {
     format!("{tested} ({} planned: {beside})", view.planned)
 }
 
+/// When the runs were made, in words; the report itself may be much younger.
+pub(super) fn measured(view: &View<'_>) -> String {
+    let shown = |at: jiff::Timestamp| at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+    match view.measured.map(|(from, to)| (shown(from), shown(to))) {
+        Some((from, to)) if from == to => format!("measured {from}"),
+        Some((from, to)) => format!("measured {from} to {to}"),
+        None => "nothing measured".to_owned(),
+    }
+}
+
+/// How many of the passes met no fault, without a full stop; none where every one met one.
+pub(super) fn unstruck(view: &View<'_>) -> Option<String> {
+    let of = |cells: &mut dyn Iterator<Item = &CellView<'_>>| cells.fold(0, |sum, cell| sum + cell.unstruck);
+    let all: u32 = of(&mut view.cells.iter());
+    let never: u32 = of(&mut view.cells.iter().filter(|cell| cell.has_fault()));
+    let why = match (never, all - never) {
+        (0, 0) => return None,
+        (0, _) => "the scenario has none".to_owned(),
+        (_, 0) => "the scenario never struck".to_owned(),
+        (never, by_nature) => {
+            format!("{by_nature} in scenarios without one, {never} where the scenario never struck")
+        }
+    };
+    let passes = counted(view.totals.pass, "pass", "passes");
+    Some(format!("of {passes}, {all} met no fault: {why}"))
+}
+
+/// Whether tables of cells say how many passes met no fault: where a scenario could have struck and did not.
+pub(super) fn shows_unstruck(view: &View<'_>) -> bool {
+    view.cells.iter().any(|cell| cell.unstruck > 0 && cell.has_fault())
+}
+
 /// The columns of the table of comparisons: all axes on which cells differ, and the patch.
 pub(super) fn comparison_axes(view: &View<'_>) -> Vec<Axis> {
     Axis::ALL.into_iter().filter(|axis| *axis == Axis::Patch || view.varied.contains(axis)).collect()
@@ -106,6 +138,13 @@ pub(super) fn effect(pair: &Comparison, view: &View<'_>) -> String {
 pub(super) fn limits(view: &View<'_>) -> Vec<String> {
     let level = view.level.percent();
     let mut limits = Vec::new();
+    limits.extend(unstruck(view).map(|sentence| {
+        format!(
+            "{}. Such a PASS says that nothing was executed twice when all went well, and nothing of what happens \
+             after a fault.",
+            capital(&sentence)
+        )
+    }));
     let mut digests: Vec<&str> = view.results.sources.iter().map(|source| source.digest.as_str()).collect();
     digests.sort_unstable();
     digests.dedup();

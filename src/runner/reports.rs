@@ -2,6 +2,7 @@
 
 use super::names::Names;
 use super::options::Options;
+use super::recordings::Recordings;
 use super::rehearsal::Rehearsal;
 use super::shared::Shared;
 use super::stored;
@@ -26,6 +27,7 @@ use tokio_util::sync::CancellationToken;
 pub(super) struct Reports {
     plan: PlanRecord,
     options: crate::report::Options,
+    marks: Vec<String>,
 }
 
 /// What reports take from the traces of a results folder.
@@ -191,6 +193,10 @@ impl Reports {
                 gates: gates.iter().filter_map(stored::gate_record).collect(),
             },
             options: crate::report::Options { level: options.level, excel: false, width: options.width },
+            marks: match options.recordings.as_ref().and_then(Recordings::replayed) {
+                Some(_) => vec![stored::REPLAY.to_owned()],
+                None => Vec::new(),
+            },
         };
         (reports, bytes)
     }
@@ -206,6 +212,7 @@ impl Reports {
         let at = at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
         let mut results = stored::results(&self.plan, runs, at);
         results.interrupted = interrupted;
+        results.marks = self.marks.clone();
         results.timelines = traces.timelines;
         results.broken_traces = traces.broken;
         let view = View::of(&results, &self.options);

@@ -11,7 +11,8 @@ use crate::store::{
     read_runs,
 };
 use crate::suite::{Change, Filter, Gate, GateCheck, Stopping, Until};
-use std::collections::{BTreeMap, HashMap};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
 /// A results folder that was read.
@@ -25,6 +26,8 @@ pub struct Stored {
     pub plan: PlanRecord,
     /// The finished runs.
     pub runs: Vec<RunResult>,
+    /// What it was measured with; none in folders that do not say.
+    pub environment: Option<Value>,
 }
 
 /// Reads a results folder.
@@ -35,7 +38,98 @@ pub fn read(folder: &Path) -> Result<Stored, StoreError> {
     let matrix = read_matrix(folder)?;
     let runs = read_runs(folder)?;
     let plan = read_plan(folder)?.unwrap_or_else(|| guessed(&matrix, &runs));
-    Ok(Stored { name: folder.to_string_lossy().into_owned(), matrix, plan, runs })
+    let environment = std::fs::read(folder.join("environment.json")).ok();
+    let environment = environment.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+    Ok(Stored { name: folder.to_string_lossy().into_owned(), matrix, plan, runs, environment })
+}
+
+/// What a reader must know of a replay before any number of it.
+pub const REPLAY: &str = "REPLAY, NOTHING MEASURED: every answer of a model comes from a recording. This tells \
+                          of today's program, not of the model, whose answers count where they were recorded.";
+
+/// The results of one folder.
+pub fn results_of(folder: &Stored, generated_at: String) -> Results {
+    let mut one = results(&folder.plan, &folder.runs, generated_at);
+    one.marks.extend(folder.matrix.replay.as_ref().map(|_| REPLAY.to_owned()));
+    one
+}
+
+/// Runs that two folders have both.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SameRuns<'a> {
+    /// The folders, as they were given.
+    pub folders: [&'a str; 2],
+    /// How many runs.
+    pub runs: usize,
+    /// One of them.
+    pub example: &'a RunId,
+}
+
+/// The first two folders with the same runs: a folder that is given twice, or with its copy. A run is the
+/// same where its trace ends alike, or where it has the same id and was started at the same moment.
+pub fn same_runs(folders: &[Stored]) -> Option<SameRuns<'_>> {
+    let mut seen: HashMap<(&str, &str), usize> = HashMap::new();
+    let mut found: Option<(usize, SameRuns<'_>)> = None;
+    for (place, folder) in folders.iter().enumerate() {
+        for run in &folder.runs {
+            let end = run.trace_digest.as_deref().map(|end| ("", end));
+            let start = (!run.started_at.is_empty()).then_some((run.run_id.0.as_str(), &*run.started_at));
+            let keys: Vec<_> = end.into_iter().chain(start).collect();
+            let other = keys.iter().find_map(|key| seen.get(key).copied()).filter(|other| *other != place);
+            for key in keys {
+                seen.entry(key).or_insert(place);
+            }
+            let Some(other) = other else { continue };
+            match &mut found {
+                Some((first, same)) if (*first, same.folders[1]) == (other, &*folder.name) => same.runs += 1,
+                Some(_) => {}
+                None => {
+                    let names = [folders.get(other).map_or("", |one| &*one.name), &*folder.name];
+                    found = Some((other, SameRuns { folders: names, runs: 1, example: &run.run_id }));
+                }
+            }
+        }
+    }
+    found.map(|(_, same)| same)
+}
+
+/// What a reader must know where folders of different states of a suite are read as one; none where the
+/// states are the same.
+fn differing(folders: &[Stored]) -> Option<String> {
+    let digests: BTreeSet<&str> = folders.iter().map(|folder| &*folder.plan.suite.digest).collect();
+    if digests.len() < 2 {
+        return None;
+    }
+    // Of each thing: what is kept of it in the folders that have it.
+    let mut kept: BTreeMap<(&str, &str), BTreeSet<String>> = BTreeMap::new();
+    let groups =
+        [("prompts", "prompt"), ("patches", "patch"), ("agents", "agent"), ("upstreams", "upstream")];
+    for environment in folders.iter().filter_map(|folder| folder.environment.as_ref()) {
+        for (list, one) in groups {
+            for thing in environment.get(list).and_then(Value::as_array).into_iter().flatten() {
+                let Some(name) = thing.get("name").and_then(Value::as_str) else { continue };
+                let value = thing.get("digest").or_else(|| thing.get("tools"));
+                kept.entry((one, name)).or_default().insert(value.map(Value::to_string).unwrap_or_default());
+            }
+        }
+    }
+    let mut differ: Vec<String> = kept
+        .into_iter()
+        .filter(|(_, values)| values.len() > 1)
+        .map(|((one, name), _)| format!("{one} `{name}`"))
+        .collect();
+    let repeats: BTreeSet<u32> = folders.iter().map(|folder| folder.plan.suite.repeats).collect();
+    if repeats.len() > 1 {
+        differ.push("the number of repeats".to_owned());
+    }
+    let what = match differ.is_empty() {
+        true => "no prompt, patch, agent or tool differs, so another setting of the suite does".to_owned(),
+        false => format!("what differs: {}", differ.join(", ")),
+    };
+    Some(format!(
+        "DIFFERENT STATES OF THE SUITE are read as one: {what}. What stands here as one cell may have been measured \
+         in different ways; `nochmal compare` sets two of the folders side by side."
+    ))
 }
 
 /// The plan of a folder that has none: its cells are those that have runs.
@@ -78,6 +172,7 @@ pub fn results(plan: &PlanRecord, runs: &[RunResult], generated_at: String) -> R
     Results {
         timelines: BTreeMap::new(),
         broken_traces: Vec::new(),
+        marks: Vec::new(),
         suite: SuiteInfo {
             name: plan.suite.name.clone(),
             description: plan.suite.description.clone(),
@@ -123,10 +218,11 @@ fn planned(plan: &PlanRecord, runs: &[RunResult], rule: Option<Stopping>, level:
 /// of a second folder have its name before their id and trace, and repeats after those of the first.
 pub fn merged(folders: &[Stored], generated_at: String) -> Option<Results> {
     let (first, others) = folders.split_first()?;
-    let mut all = results(&first.plan, &first.runs, generated_at.clone());
+    let mut all = results_of(first, generated_at.clone());
     if others.is_empty() {
         return Some(all);
     }
+    all.marks.extend(differing(folders));
     all.runs.clear();
     all.cells.clear();
     all.environment.clear();
@@ -168,7 +264,11 @@ pub fn merged(folders: &[Stored], generated_at: String) -> Option<Results> {
         for mut run in one.runs {
             run.repeat = run.repeat.saturating_add(last);
             run.run_id = RunId(format!("{}/{}", folder.name, run.run_id));
-            run.trace = run.trace.map(|trace| format!("{}/{trace}", folder.name));
+            let placed = |trace: String| format!("{}/{trace}", folder.name);
+            run.trace = run.trace.map(placed);
+            for spoiled in &mut run.agent.spoiled {
+                spoiled.trace = spoiled.trace.take().map(placed);
+            }
             all.runs.push(run);
         }
         for gate in one.gates {

@@ -74,5 +74,6 @@ pub fn results(repeats: u32, cells: &[Cell]) -> Results {
         interrupted: false,
         timelines: Default::default(),
         broken_traces: Vec::new(),
+        marks: Vec::new(),
     }
 }

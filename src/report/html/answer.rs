@@ -2,7 +2,7 @@
 
 use super::super::svg::{escaped, patches};
 use super::super::text::{counted, k_of_n, percent};
-use super::super::words::{capital, patch_outcome, patch_overall, planned_repeats};
+use super::super::words::{capital, patch_outcome, patch_overall, planned_repeats, unstruck};
 use super::super::{GateResult, GateState, Reason, View};
 use super::{Values, foreign, heat};
 use crate::domain::Axis;
@@ -28,15 +28,26 @@ pub(super) fn section(view: &View<'_>, values: &Values<'_>) -> String {
     format!(
         "<header>\n<div>\n<h1>{}</h1>\n{description}</div>\n<button type=\"button\" id=\"theme\" hidden>Theme: \
          system</button>\n</header>\n<main>\n<div class=\"first\">\n<div>\n<section id=\"answer\" aria-label=\"The \
-         answer\">\n{}{}{}{}</section>\n{}</div>\n<div>\n{beside}{}</div>\n</div>\n{below}",
+         answer\">\n{}{}{}{}{}{}</section>\n{}</div>\n<div>\n{beside}{}</div>\n</div>\n{below}",
         foreign(&suite.name),
+        marks(view),
         unfinished(view),
         headline(view),
         bar(view),
+        no_fault(view),
         findings(view),
         heat::section(view, values),
         measured(view, values),
     )
+}
+
+fn marks(view: &View<'_>) -> String {
+    let mark = |mark: &String| format!("<p class=\"warn\"><b>{}</b></p>\n", foreign(mark));
+    view.results.marks.iter().map(mark).collect()
+}
+
+fn no_fault(view: &View<'_>) -> String {
+    unstruck(view).map_or(String::new(), |sentence| format!("<p>{}.</p>\n", escaped(&capital(&sentence))))
 }
 
 fn unfinished(view: &View<'_>) -> String {
@@ -151,6 +162,9 @@ fn measured(view: &View<'_>, values: &Values<'_>) -> String {
         let more = list.len().saturating_sub(MOST);
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         row(axis.name(), format!("{}{more}", shown.join(", ")));
+    }
+    if view.measured.is_some() {
+        row("when", escaped(super::super::words::measured(view).trim_start_matches("measured ")));
     }
     let named = |axis: &Axis| !matches!(axis, Axis::Patch);
     let constant: Vec<String> = view

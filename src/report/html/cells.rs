@@ -2,7 +2,7 @@
 
 use super::super::svg::{escaped, source};
 use super::super::text::{k_of_n, percent, percent_interval};
-use super::super::words::capital;
+use super::super::words::{capital, shows_unstruck};
 use super::super::{Rate, View};
 use super::{NO_DATA, Values, link, sortable, sorted, value};
 use crate::domain::Axis;
@@ -29,6 +29,10 @@ pub(super) fn section(view: &View<'_>, values: &Values<'_>) -> String {
     head.push_str(&sortable("errors", "n"));
     if view.missing > 0 {
         head.push_str(&sortable("missing", "n"));
+    }
+    let unstruck = shows_unstruck(view);
+    if unstruck {
+        head.push_str(&sortable("passes without a fault", "n"));
     }
     head.push_str(&sortable("violations", ""));
     let patched = view.varied.contains(&Axis::Patch);
@@ -63,6 +67,9 @@ pub(super) fn section(view: &View<'_>, values: &Values<'_>) -> String {
         let mut numbers = vec![cell.counts.not_tested, cell.counts.error];
         if view.missing > 0 {
             numbers.push(cell.missing);
+        }
+        if unstruck {
+            numbers.push(cell.unstruck);
         }
         for number in numbers {
             let quiet =

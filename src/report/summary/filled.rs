@@ -9,8 +9,8 @@ use super::super::{
 };
 use super::{
     AgentSummary, Bounds, CellSummary, ComparisonSummary, DisagreementSummary, EffectsSummary, GateSummary,
-    LayerSummary, Methods, NamedValue, PatchTotals, ReasonSummary, RebuiltSummary, Share, SourceSummary,
-    SuiteSummary, Summary, VERSION, VerdictCounts, ViolationSummary,
+    LayerSummary, Measured, Methods, NamedValue, PatchTotals, ReasonSummary, RebuiltSummary, Share,
+    SourceSummary, SuiteSummary, Summary, VERSION, VerdictCounts, ViolationSummary,
 };
 use crate::domain::{Axis, EffectCounts};
 use crate::stats::{Counts, Interval, Proportion};
@@ -23,6 +23,8 @@ impl Summary {
         Summary {
             version: VERSION,
             generated_at: results.generated_at.clone(),
+            measured: view.measured.map(|(from, to)| Measured { from: from.to_string(), to: to.to_string() }),
+            marks: results.marks.clone(),
             suite: SuiteSummary::from(&results.suite),
             environment: results.environment.iter().map(fact).collect(),
             methods: Methods::of(view),
@@ -30,6 +32,7 @@ impl Summary {
             planned: view.planned,
             missing: view.missing,
             totals: view.totals.into(),
+            passes_without_fault: view.cells.iter().fold(0, |sum, cell| sum + cell.unstruck),
             varied: view.varied.clone(),
             cells: view.cells.iter().map(CellSummary::from).collect(),
             comparisons: view.comparisons.iter().map(ComparisonSummary::from).collect(),
@@ -173,6 +176,7 @@ impl From<&CellView<'_>> for CellSummary {
             planned: cell.planned,
             missing: cell.missing,
             counts: cell.counts.into(),
+            passes_without_fault: cell.unstruck,
             failed: cell.rate.map(|rate| rate.failed.into()),
             interval: cell.rate.map(|rate| rate.interval.into()),
             violations: cell.violations.iter().map(|(kind, runs)| ((*kind).to_owned(), *runs)).collect(),

@@ -6,7 +6,7 @@ pub(super) mod patches;
 
 use super::View;
 use super::text::{percent_interval, short_digest, shortened, visible};
-use super::words::planned_repeats;
+use super::words::{measured, planned_repeats};
 use crate::domain::{Axis, CellKey};
 
 /// The width for which fonts are chosen; a picture may be wider where it has many columns.
@@ -205,11 +205,12 @@ fn named(key: &CellKey, axes: &[Axis]) -> String {
 pub(super) fn source(view: &View<'_>) -> String {
     let suite = &view.results.suite;
     format!(
-        "suite {}, digest {}, {} planned a cell, nochmal {}, {}",
+        "suite {}, digest {}, {} planned a cell, nochmal {}, {}; report of {}",
         shortened(&visible(&suite.name), 60),
         short_digest(&suite.digest),
         planned_repeats(view),
         visible(&suite.version),
+        measured(view),
         visible(&view.results.generated_at)
     )
 }

@@ -90,6 +90,7 @@ fn results() -> Results {
         interrupted: false,
         timelines: BTreeMap::new(),
         broken_traces: Vec::new(),
+        marks: Vec::new(),
     }
 }
 
