@@ -42,6 +42,15 @@ pub enum Input {
         /// The text, without a line break at its end.
         message: String,
     },
+    /// One side of a connection wrote a line that is not UTF-8.
+    NotText {
+        /// Which connection.
+        connection: ConnectionId,
+        /// Its client did; otherwise its upstream.
+        by_client: bool,
+        /// The beginning of the line, made readable.
+        head: String,
+    },
     /// A client went away.
     ClientDisconnected {
         /// Which.
@@ -105,6 +114,16 @@ pub enum Input {
         connection: ConnectionId,
         /// The request's id.
         id: RawJson,
+    },
+    /// The stream on which a client waits for an answer ended, or is taken up again. That alone cancels
+    /// nothing: only a dialog that its client has left is over.
+    ClientWaits {
+        /// Whose.
+        connection: ConnectionId,
+        /// The request's id.
+        id: RawJson,
+        /// It is taken up again.
+        waits: bool,
     },
     /// Time passed; wanted at [`Engine::next_deadline`].
     Tick,
