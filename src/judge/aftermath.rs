@@ -2,7 +2,7 @@
 //! its contract (J28)?
 
 use super::refresh::prepare;
-use super::refusal::{Again, How, Refused, without_credentials};
+use super::refusal::{Again, How, Refused, part};
 use super::reliance::{Broken, Relied, unfounded};
 use super::respelling::Relation;
 use super::stamp::Stamp;
@@ -15,28 +15,27 @@ impl Judge {
         if operation.refused.is_some() {
             return;
         }
-        let (arguments, coarse) = prepare(&operation.canonical);
-        let bare = without_credentials(&operation.canonical);
+        let parted = part(&operation.canonical);
+        let (arguments, coarse) = prepare(&parted.bare);
         if let Some(tool) = self.tools.get_mut(operation.tool) {
             tool.refused.insert(number, coarse);
-            tool.refused_bare.entry(bare.clone()).or_insert(number);
+            tool.any_refused = true;
         }
-        operation.refused = Some(Refused { arguments, bare, again: Vec::new() });
+        operation.refused = Some(Refused { arguments, credentials: parted.credentials, again: Vec::new() });
     }
 
     /// An attempt arrived: is it one of an operation that was refused before?
     pub(super) fn compare_with_refused(&mut self, tool: usize, number: usize, call: usize) {
         let Some(found) = self.tools.get_mut(tool) else { return };
-        if found.refused_bare.is_empty() {
+        if !found.any_refused {
             return;
         }
         let Some(canonical) = self.operations.get(number).map(|operation| operation.canonical.clone()) else {
             return;
         };
-        let (arguments, coarse) = prepare(&canonical);
-        let bare = without_credentials(&canonical);
+        let parted = part(&canonical);
+        let (arguments, coarse) = prepare(&parted.bare);
         let mut candidates = found.refused.candidates(&coarse);
-        candidates.extend(found.refused_bare.get(&bare));
         candidates.push(number);
         candidates.sort_unstable();
         candidates.dedup();
@@ -47,12 +46,14 @@ impl Judge {
             };
             let how = if candidate == number {
                 How::Same
-            } else if refused.bare == bare {
-                How::OtherCredentials
-            } else if refused.arguments.relation(&arguments) == Relation::Respelled {
-                How::Reworded
             } else {
-                continue;
+                let same_credentials = refused.credentials == parted.credentials;
+                match (refused.arguments.relation(&arguments), same_credentials) {
+                    (Relation::Same, _) => How::OtherCredentials,
+                    (Relation::Respelled, true) => How::Reworded,
+                    (Relation::Respelled, false) => How::OtherCredentialsReworded,
+                    (Relation::Different, _) => continue,
+                }
             };
             refused.again.push(Again { call, how });
             self.touch(candidate);

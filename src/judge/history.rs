@@ -190,7 +190,7 @@ pub(super) enum Outcome {
     Executed,
     /// J5.
     Rejected,
-    /// J6, or answered with `UPSTREAM_UNAVAILABLE` (J7).
+    /// J6, whether or not its client waited for the answer (A3), or answered with `UPSTREAM_UNAVAILABLE` (J7).
     NotSent,
     /// J7, J8, and J9 until it is continued.
     Unknown,
@@ -230,7 +230,9 @@ impl Attempt {
             Some(AnswerKind::Result) => Outcome::Executed,
             Some(AnswerKind::ErrorResult) => Outcome::Rejected,
             Some(AnswerKind::ProtocolError | AnswerKind::InputRequired) => Outcome::Unknown,
-            None if !call.sent && call.told.is_some() => Outcome::NotSent,
+            None if !call.sent && (call.told.is_some() || call.fault == Some(Fault::ApprovalRefused)) => {
+                Outcome::NotSent
+            }
             None => Outcome::Unknown,
         }
     }

@@ -188,6 +188,11 @@ impl Judge {
                     self.late.push(*call);
                     return Ok(());
                 }
+                if *fault == Fault::ApprovalRefused {
+                    // Its client may give the call up before anything was refused.
+                    self.touch_call(*call);
+                    return Ok(());
+                }
                 self.fired = true;
                 self.struck |= *fault != Fault::PassThrough;
                 Ok(())
@@ -387,10 +392,17 @@ impl Judge {
         }
         known.told = Some((told, now));
         known.injected = injected;
+        let heard = known.cancelled.is_none();
+        let asked = known.fault == Some(Fault::ApprovalRefused);
         let (role, sent, tool) = (known.role, known.sent, known.tool);
         let (connection, received) = (known.connection, known.received);
         let unseen = self.connections.get(&connection).is_some_and(|connection| connection.ended);
         self.known(call, "it was answered")?.unseen = unseen;
+        let heard = heard && !unseen;
+        if asked && injected && heard {
+            self.fired = true;
+            self.struck = true;
+        }
         match (told, role) {
             (Told::StaleEpoch, _) => self.epochs.refused(tool),
             (Told::EpochChanged, Role::Write { operation, .. }) => self.epochs.interrupted(operation, tool),
@@ -430,7 +442,7 @@ impl Judge {
                 if let (Some(hold), Some(tool)) = (hold, self.tools.get_mut(tool)) {
                     tool.holds.push((number, hold));
                 }
-                if injected && told.is_refusal() {
+                if injected && heard && told.is_refusal() {
                     self.refused(number);
                 }
                 let known = self.known(call, "it was answered")?;

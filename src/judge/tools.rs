@@ -16,9 +16,9 @@ pub(super) struct Tool {
     pub latest_of: HashMap<usize, u64>,
     /// Its uncertain operations (J25).
     pub lookalikes: Lookalikes,
-    /// Its refused operations (J27), and by their arguments without credentials.
+    /// Its refused operations (J27), by their arguments without credentials, and whether there is one.
     pub refused: Lookalikes,
-    pub refused_bare: HashMap<String, usize>,
+    pub any_refused: bool,
     /// Uncertain or rejected operations that no other operation has followed yet.
     pub awaiting_other: BTreeSet<usize>,
     /// Operations that a 429 holds off, and how long.

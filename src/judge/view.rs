@@ -56,6 +56,8 @@ impl View<'_> {
         match last.map(|call| (call.timeout_told().is_some(), call.told)) {
             Some((true, _)) | None => "a timeout",
             Some((_, Some((Told::ConnectionLost, _)))) => "a broken connection",
+            Some((_, Some((Told::Contradiction, _)))) => "a success and a failure at once",
+            Some((_, Some((Told::Malformed, _)))) => "nothing that can be read",
             Some(_) => "a failure",
         }
     }

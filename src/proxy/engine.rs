@@ -182,6 +182,7 @@ impl Engine {
                     self.lost(connection, pending, &mut actions);
                 }
             }
+            Input::ClientWaits { connection, id, waits } => self.client_waits(connection, &id, waits),
             Input::Tick => self.tick(now, &mut actions),
         }
         actions

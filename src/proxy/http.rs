@@ -374,6 +374,7 @@ fn get(server: &Arc<Server>, headers: &HeaderMap) -> Response {
         let Some(rest) = client.resume(number, after) else {
             return refuse(StatusCode::NOT_FOUND, None, -32000, "this stream is no longer known");
         };
+        waits(&server.hub, &client, number, true);
         let mut ids = EventIds { number: Some(number), last: after };
         let rest = UnboundedReceiverStream::new(rest).filter_map(Delivery::text);
         return events(rest.map(move |text| Ok(ids.event(&text))));
@@ -495,6 +496,13 @@ impl Server {
     }
 }
 
+/// The stream of a request that is not answered yet ended, or was taken up again.
+fn waits(hub: &Hub, client: &Client, number: u64, waits: bool) {
+    if let Some(id) = client.kept(number).and_then(|id| RawJson::parse(&id).ok()) {
+        hub.input(Input::ClientWaits { connection: client.connection, id, waits });
+    }
+}
+
 /// Forgets a request whose HTTP answer is finished or was given up by the client. Without a
 /// session (MCP 2026-07-28) giving up is how a client cancels.
 struct PostGuard {
@@ -506,6 +514,7 @@ struct PostGuard {
 impl Drop for PostGuard {
     fn drop(&mut self) {
         self.client.touch();
+        waits(&self.hub, &self.client, self.number, false);
         if let Some(id) = self.client.forget(self.number)
             && self.client.shared
         {

@@ -1,6 +1,7 @@
 //! Does a record, or a call, have the fields that are wanted?
 
 use super::reading::Found;
+use crate::domain::RawJson;
 use crate::domain::classify::glob;
 use crate::domain::json::canonical;
 use crate::suite::{Wanted, Which};
@@ -34,11 +35,14 @@ fn has(value: &Value, fields: &[(String, Wanted)]) -> bool {
 }
 
 /// A text is the same character by character; a number and a boolean are wanted as they are written,
-/// numbers by value.
+/// numbers by value, also where the record has them in quotes.
 fn is(wanted: &Wanted, value: &Value) -> bool {
     match (wanted, value) {
         (Wanted::Null, Value::Null) => true,
-        (Wanted::Text(text) | Wanted::Plain(text), Value::String(value)) => text == value,
+        (Wanted::Text(text), Value::String(value)) => text == value,
+        (Wanted::Plain(text), Value::String(value)) => {
+            text == value || number(text).is_some_and(|wanted| number(value) == Some(wanted))
+        }
         (Wanted::Text(text) | Wanted::Plain(text), Value::Number(value)) => {
             canonical(text.trim()) == canonical(&value.to_string())
         }
@@ -51,6 +55,12 @@ fn is(wanted: &Wanted, value: &Value) -> bool {
         (Wanted::Map(fields), value @ Value::Object(_)) => has(value, fields),
         _ => false,
     }
+}
+
+/// The value of a text that is a number as JSON writes them; none of `007`, which is a name.
+fn number(text: &str) -> Option<String> {
+    let begins = text.starts_with(|c: char| c == '-' || c.is_ascii_digit());
+    (begins && serde_json::from_str::<RawJson>(text).is_ok()).then(|| canonical(text))
 }
 
 #[cfg(test)]
@@ -78,6 +88,24 @@ mod tests {
             (Wanted::List(vec![text("a")]), json!(["a", "b"]), false),
             (Wanted::Map(vec![("a".into(), text("1"))]), json!({"a": 1, "b": 2}), true),
             (Wanted::Map(vec![("a".into(), text("1"))]), json!({"b": 2}), false),
+        ] {
+            assert_eq!(is(&wanted, &value), same, "{wanted:?} {value}");
+        }
+    }
+
+    #[test]
+    fn a_number_is_compared_by_value_with_or_without_quotes() {
+        let plain = |text: &str| Wanted::Plain(text.to_owned());
+        for (wanted, value, same) in [
+            (plain("12"), json!("12.0"), true),
+            (plain("12.0"), json!("12"), true),
+            (plain("12.0"), json!(12), true),
+            (plain("12"), json!("012"), false),
+            (plain("9007199254740993"), json!("9007199254740992"), false),
+            (plain("Ada"), json!("Ada"), true),
+            // A text in quotes is a text: a version is no number.
+            (text("1.10"), json!("1.1"), false),
+            (text("12.0"), json!(12), true),
         ] {
             assert_eq!(is(&wanted, &value), same, "{wanted:?} {value}");
         }

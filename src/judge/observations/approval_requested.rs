@@ -12,9 +12,15 @@ fn holds(view: &View<'_>) -> bool {
 }
 
 fn say(view: &View<'_>) -> String {
+    let (asked, refused) = (view.judge.asked_for(view.operation), view.judge.refusals_of(view.operation));
+    let became = match refused {
+        0 => "and nobody waited for the answer".to_owned(),
+        _ if refused == asked => "and refused".to_owned(),
+        _ => format!("and refused {}", times(refused)),
+    };
     format!(
-        "approval was asked for {}, and refused: {} {}",
-        times(view.judge.asked_for(view.operation)),
+        "approval was asked for {}, {became}: {} {}",
+        times(asked),
         view.tool(),
         shortened(view.operation.arguments.get())
     )

@@ -51,4 +51,5 @@ pub(super) const OUTCOMES: &[&str] = &[
     unverified_after_timeout::CHECK.kind,
     recovered_by_retry::CHECK.kind,
     abandoned_after_failure::CHECK.kind,
+    approval_requested::CHECK.kind,
 ];

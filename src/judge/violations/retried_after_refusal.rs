@@ -22,6 +22,7 @@ fn find(view: &View<'_>) -> Option<Violation> {
                 How::Same => "sent again as it was",
                 How::Reworded => "sent again in other words",
                 How::OtherCredentials => "sent again with other credentials",
+                How::OtherCredentialsReworded => "sent again in other words and with other credentials",
             };
             super::shown(view, again.call, what.to_owned())
         })

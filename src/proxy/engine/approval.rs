@@ -3,7 +3,7 @@
 //! requires input. The approver is played here, and refuses whatever came of that.
 
 use super::super::message::{Elicited, MetaParams, View, elicits};
-use super::call::Call;
+use super::call::{Call, Due};
 use super::words::{id_key, keep};
 use super::{Action, Engine};
 use crate::domain::{CallId, ConnectionId, Micros, RawJson, digest};
@@ -25,6 +25,8 @@ pub(super) struct Asked {
     open: HashMap<(ConnectionId, String), CallId>,
     /// What calls come back with that go on after they were asked.
     states: HashSet<String>,
+    /// Calls that were given up while their client was being asked: what it says still settles nothing.
+    withdrawn: HashSet<CallId>,
 }
 
 impl Asked {
@@ -133,6 +135,39 @@ impl Engine {
         actions.push(Action::ToClient { connection: call.connection, message });
     }
 
+    /// Whether a call waits for what its client says of a request for its approval.
+    pub(super) fn in_dialog(&self, number: CallId) -> bool {
+        let held = self.calls.get(&number).and_then(|call| call.held.as_ref());
+        held.is_some_and(|held| matches!(held.injection.when, When::Replied(_)))
+    }
+
+    /// The client of a call gave it up, or is gone, before it said whether the approver is to be asked: nobody
+    /// refused anything, and nobody is told anything.
+    pub(super) fn withdraw(&mut self, number: CallId) {
+        let Some(call) = self.calls.remove(&number) else { return };
+        self.deadlines.remove(&(call.limit, number, Due::Limit));
+        if let Some(held) = call.held {
+            self.deadlines.remove(&(held.due, number, Due::Release));
+        }
+        if let Some(state) = self.connections.get_mut(&call.connection) {
+            state.held.retain(|held| *held != number);
+        }
+        self.approvals.withdrawn.insert(number);
+    }
+
+    /// The stream of a request ended or was taken up again.
+    pub(super) fn client_waits(&mut self, connection: ConnectionId, id: &RawJson, waits: bool) {
+        let key = id_key(id.get());
+        let held = self.connections.get(&connection).map(|state| state.held.clone()).unwrap_or_default();
+        for number in held {
+            if let Some(call) = self.calls.get_mut(&number)
+                && id_key(call.id.get()) == key
+            {
+                call.deserted = !waits;
+            }
+        }
+    }
+
     /// Takes an answer of a client, where it is one to a request for an approval.
     pub(super) fn replied(
         &mut self,
@@ -142,6 +177,9 @@ impl Engine {
         actions: &mut Vec<Action>,
     ) -> bool {
         let Some(number) = self.approvals.open.remove(&(connection, id_key(id.get()))) else { return false };
+        if self.approvals.withdrawn.contains(&number) {
+            return true;
+        }
         let reply = read(view.result);
         actions.push(Action::Record(Event::ApprovalReplied { call: number, reply }));
         self.release(number, actions);

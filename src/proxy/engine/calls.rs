@@ -12,6 +12,9 @@ use crate::trace::{Answer, AnswerKind, Event, Fault, LogKind, Told};
 use serde_json::value::RawValue;
 use std::time::Duration;
 
+/// From this version of MCP on a server may elicit.
+const ELICITATION: &str = "2025-06-18";
+
 /// How long after a client has given up its answer comes after all.
 const TOO_LATE: Duration = Duration::from_millis(100);
 
@@ -59,8 +62,12 @@ impl Engine {
             modern,
             elicits: match modern {
                 true => modern_elicits(view.params),
-                false => self.connections.get(&connection).is_some_and(|state| state.elicits),
+                false => self.connections.get(&connection).is_some_and(|state| {
+                    let version = state.protocol.as_deref();
+                    state.elicits && version.is_some_and(|version| version >= ELICITATION)
+                }),
             },
+            deserted: false,
             approval: self.approvals.reply(params.request_state, params.input_responses),
             correlation: self
                 .correlation
@@ -201,7 +208,10 @@ impl Engine {
     pub(super) fn release_all(&mut self, connection: ConnectionId, actions: &mut Vec<Action>) {
         let held = self.connections.get(&connection).map(|state| state.held.clone()).unwrap_or_default();
         for number in held {
-            self.release(number, actions);
+            match self.in_dialog(number) {
+                true => self.withdraw(number),
+                false => self.release(number, actions),
+            }
         }
     }
 
@@ -234,7 +244,11 @@ impl Engine {
         call.state = State::Cancelled;
         actions.push(Action::Record(Event::CallCancelled { call: number }));
         self.deadlines.remove(&(call.limit, number, Due::Limit));
-        let Some(held) = &mut call.held else { return };
+        if self.in_dialog(number) {
+            self.withdraw(number);
+            return;
+        }
+        let Some(held) = self.calls.get_mut(&number).and_then(|call| call.held.as_mut()) else { return };
         if matches!(held.injection.when, When::GivenUp(_)) {
             self.deadlines.remove(&(held.due, number, Due::Release));
             held.due = now + TOO_LATE;
@@ -358,6 +372,12 @@ impl Engine {
                 break;
             }
             self.deadlines.pop_first();
+            let deserted = self.calls.get(&number).is_some_and(|call| call.deserted);
+            if deserted && self.in_dialog(number) {
+                actions.push(Action::Record(Event::CallCancelled { call: number }));
+                self.withdraw(number);
+                continue;
+            }
             let Some(call) = self.calls.get_mut(&number) else { continue };
             // An answer that is held back is due before the limit, or in place of it.
             if due == Due::Release || call.held.is_some() {

@@ -106,6 +106,16 @@ pub enum Input {
         /// The request's id.
         id: RawJson,
     },
+    /// The stream on which a client waits for an answer ended, or is taken up again. That alone cancels
+    /// nothing: only a dialog that its client has left is over.
+    ClientWaits {
+        /// Whose.
+        connection: ConnectionId,
+        /// The request's id.
+        id: RawJson,
+        /// It is taken up again.
+        waits: bool,
+    },
     /// Time passed; wanted at [`Engine::next_deadline`].
     Tick,
 }

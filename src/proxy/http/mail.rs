@@ -191,6 +191,12 @@ impl Client {
         mail.posts.remove(&number).map(|post| post.id)
     }
 
+    /// The id, as it travels upstream, of a request that was not answered and whose client may come back.
+    pub fn kept(&self, number: u64) -> Option<String> {
+        let mail = lock(&self.mail);
+        mail.posts.get(&number).filter(|post| post.resumable).map(|post| post.id.clone())
+    }
+
     /// Makes the stream of a request one that can be taken up again, where the protocol has that;
     /// whether it begins with an event of its own.
     pub fn make_resumable(&self, number: u64) -> Resumable {

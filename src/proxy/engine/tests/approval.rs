@@ -89,10 +89,71 @@ fn nobody_waits_for_ever_for_a_client_that_does_not_answer() {
     let id = wire.read(0)["id"].clone();
     wire.client_message(&json!({"jsonrpc": "2.0", "id": id, "result": {"action": "accept"}}).to_string());
     assert_eq!((wire.told().len(), wire.upstream.len()), (1, 0));
-    // Nor does it where the client has given up.
-    wire.call(2, "create_booking");
-    wire.client_message(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}"#);
-    assert_eq!(wire.told().len(), 2);
+}
+
+/// Its client cancelled the call, is gone, or left the stream: nobody is told anything, and what the dialog
+/// still says settles nothing.
+#[test]
+fn a_call_that_was_given_up_during_its_dialog_is_not_answered() {
+    let gone: [fn(&mut Wire); 3] = [
+        |wire| {
+            let cancel = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#;
+            wire.client_message(cancel);
+        },
+        |wire| wire.input(Input::ClientDisconnected { connection: ONE }),
+        |wire| {
+            let id = RawJson::parse("1").unwrap();
+            wire.input(Input::ClientWaits { connection: ONE, id, waits: false });
+        },
+    ];
+    for leaves in gone {
+        let mut wire = Wire::new("A3");
+        wire.introduces(&json!({"elicitation": {}}));
+        wire.call(1, "create_booking");
+        leaves(&mut wire);
+        if let Some(due) = wire.engine.next_deadline() {
+            wire.now = due;
+            wire.input(Input::Tick);
+        }
+        assert_eq!((wire.told().len(), wire.client.len()), (0, 1), "{:?}", wire.events);
+        assert_eq!((wire.engine.next_deadline(), wire.engine.open_requests(ONE)), (None, 0));
+        let reply = json!({"jsonrpc": "2.0", "id": wire.read(0)["id"], "result": {"action": "accept"}});
+        let passed = wire.upstream.len();
+        wire.client_message(&reply.to_string());
+        assert_eq!((wire.approvals().1.len(), wire.told().len()), (0, 0));
+        assert_eq!(wire.upstream.len(), passed, "the server hears nothing of it");
+    }
+}
+
+#[test]
+fn a_stream_that_is_taken_up_again_gets_its_answer() {
+    let mut wire = Wire::new("A3");
+    wire.introduces(&json!({"elicitation": {}}));
+    wire.call(1, "create_booking");
+    for waits in [false, true] {
+        wire.input(Input::ClientWaits { connection: ONE, id: RawJson::parse("1").unwrap(), waits });
+    }
+    wire.now = wire.engine.next_deadline().unwrap();
+    wire.input(Input::Tick);
+    assert_eq!(wire.told(), [(Told::Refused, true)]);
+}
+
+#[test]
+fn a_client_of_a_version_without_elicitation_is_not_asked() {
+    for (version, how) in
+        [("2024-11-05", AskedBy::Call), ("2025-03-26", AskedBy::Call), ("2025-06-18", AskedBy::Elicitation)]
+    {
+        let mut wire = Wire::new("A3");
+        wire.introduces(&json!({"elicitation": {}}));
+        let result = json!({"protocolVersion": version});
+        let hello = json!({"protocolVersion": "2025-11-25", "capabilities": {"elicitation": {}}});
+        wire.client_message(
+            &json!({"jsonrpc": "2.0", "id": "v", "method": "initialize", "params": hello}).to_string(),
+        );
+        wire.upstream_message(&json!({"id": "v", "result": result}).to_string());
+        wire.call(1, "create_booking");
+        assert_eq!(wire.approvals().0, [how], "{version}");
+    }
 }
 
 #[test]
