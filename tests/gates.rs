@@ -364,3 +364,63 @@ fn the_committed_schemas_are_those_of_the_types() {
         );
     }
 }
+
+/// What is counted once must not be counted twice, and what measures nothing must not be counted.
+#[test]
+fn replays_rehearsals_and_runs_that_are_there_twice_are_merged_with_nothing() {
+    let place = Place::new(SUITE);
+    place.says(0, &["run", "suite.yaml", "--out", "one", "--record", "tapes"]);
+    place.says(0, &["run", "suite.yaml", "--out", "two"]);
+    let again = place.says(0, &["run", "suite.yaml", "--out", "again", "--replay", "tapes"]);
+    const MARK: &str = "REPLAY, NOTHING MEASURED";
+    assert!(again.contains(MARK), "{again}");
+    for format in ["terminal", "markdown", "job-summary", "html", "json"] {
+        assert!(place.says(0, &["report", "again", "--format", format]).contains(MARK), "{format}");
+        assert!(!place.says(0, &["report", "one", "--format", format]).contains(MARK), "{format}");
+    }
+    assert!(place.says(0, &["compare", "one", "again"]).contains(&format!("again: {MARK}")));
+    let merged = place.nochmal(&["report", "one", "two", "again", "--format", "json"]);
+    let said = String::from_utf8_lossy(&merged.stderr);
+    assert!(said.contains("`again` is left out: it holds a replay"), "{said}");
+    let merged: Summary = serde_json::from_slice(&merged.stdout).unwrap();
+    assert_eq!((merged.sources.len(), merged.marks.len()), (2, 0));
+    assert!(place.refuses(&["report", "again", "again"]).contains("none of the folders holds a measurement"));
+    // As a shell's `reports/suite/*` gives them.
+    let folder = place.path().join("again/matrix.json");
+    let matrix = std::fs::read_to_string(&folder).unwrap();
+    let mut matrix: serde_json::Value = serde_json::from_str(&matrix).unwrap();
+    matrix["rehearsal"] = "naive".into();
+    std::fs::write(&folder, matrix.to_string()).unwrap();
+    place.says(0, &["report", "one", "again"]);
+
+    let twice = place.refuses(&["report", "two", "one", "one"]);
+    assert!(twice.contains("`one` and `one` hold the same 20 runs"), "{twice}");
+    std::fs::create_dir(place.path().join("copy")).unwrap();
+    for file in ["matrix.json", "runs.jsonl"] {
+        std::fs::copy(place.path().join("one").join(file), place.path().join("copy").join(file)).unwrap();
+    }
+    let twice = place.refuses(&["report", "one", "two", "copy"]);
+    assert!(twice.contains("`one` and `copy` hold the same 20 runs"), "{twice}");
+}
+
+#[test]
+fn other_states_of_a_suite_are_told_before_any_number() {
+    let place = Place::new(SUITE);
+    place.says(0, &["run", "suite.yaml", "--out", "one"]);
+    let changed = SUITE.replacen("Please book", "I want you to book", 1);
+    assert_ne!(changed, SUITE);
+    std::fs::write(place.path().join("suite.yaml"), changed).unwrap();
+    place.says(0, &["run", "suite.yaml", "--out", "two"]);
+    for format in ["terminal", "markdown", "job-summary", "html", "json"] {
+        let told = place.says(0, &["report", "one", "two", "--format", format]);
+        assert!(told.contains("DIFFERENT STATES OF THE SUITE"), "{format}: {told}");
+        assert!(told.contains("what differs: prompt"), "{format}");
+        assert!(told.contains("measured"), "{format}");
+    }
+    let marks = place.says(0, &["report", "one", "--format", "json"]);
+    let summary: Summary = serde_json::from_str(&marks).unwrap();
+    let starts: Vec<_> = place.runs("one").into_iter().map(|run| run.started_at).collect();
+    let measured = summary.measured.unwrap();
+    assert!(starts.contains(&measured.from) && starts.contains(&measured.to), "{measured:?}");
+    assert!(starts.iter().all(|start| *measured.from <= **start && **start <= *measured.to));
+}

@@ -6,7 +6,7 @@
 mod made;
 
 use made::{Cell, key, results};
-use nochmal::domain::Axis;
+use nochmal::domain::{Axis, CellKey, ReasonCode, Verdict};
 use nochmal::report::*;
 use nochmal::stats::{Level, boschloo, wilson};
 use nochmal::suite::Filter;
@@ -173,6 +173,35 @@ fn a_summary_reads_back_and_has_a_schema() {
     let written = serde_json::to_string(&Summary::of(&View::of(&one, &Options::default()))).unwrap();
     assert_eq!(summary, serde_json::from_str(&written).unwrap());
     assert!(schemars::schema_for!(Summary).to_value().pointer("/properties/cells").is_some());
+}
+
+/// A PASS without a fault says less (J19): every report tells how many there are.
+#[test]
+fn passes_that_met_no_fault_are_counted_everywhere() {
+    let under = |scenario: &str| CellKey { scenario: scenario.into(), ..key("m", "u", "off") };
+    let cells = ["none", "F4", "chaos", "F1"].map(|scenario| (under(scenario), [3, 1, 0, 0]));
+    let mut results = results(4, &cells);
+    for run in &mut results.runs {
+        let struck = run.key.scenario == "F1" || run.key.scenario == "chaos" && run.repeat == 1;
+        if run.verdict == Verdict::Pass && !struck {
+            run.reason_code = ReasonCode::BaselineOnly;
+        }
+    }
+    let told = "f 12 passes, 8 met no fault: 6 in scenarios without one, 2 where the scenario never struck";
+    for format in ["markdown", "job-summary", "html"] {
+        let text = render(&results, format);
+        // The answer, and what the numbers do not say.
+        assert_eq!(text.matches(told).count(), 2, "{format}: {text}");
+        assert!(text.contains("passes without a fault"), "{format}");
+    }
+    insta::assert_snapshot!("no_fault_terminal", terminal(&results, None));
+    let column: Vec<String> =
+        csv_rows(&render(&results, "cells-csv")).iter().map(|row| row["n_pass_no_fault"].clone()).collect();
+    assert_eq!(column, ["3", "3", "2", "0"]);
+    let summary: Summary = serde_json::from_str(&render(&results, "json")).unwrap();
+    assert_eq!(summary.passes_without_fault, 8);
+    results.runs.retain(|run| run.key.scenario == "F1");
+    assert!(!terminal(&results, None).contains("no fault"));
 }
 
 #[test]

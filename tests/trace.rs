@@ -183,6 +183,62 @@ fn a_verdict_that_its_trace_does_not_prove_fails_verify_and_report() {
     assert!(told.starts_with("MISSING") && told.contains("names no trace"), "{told}");
 }
 
+/// Whatever a report says of a run is what its trace gives.
+#[test]
+fn figures_that_a_trace_does_not_prove_fail_verify_and_report() {
+    let doctored = Doctored::new();
+    let failed = doctored.at("FAIL", 0);
+    let edits: [(&str, serde_json::Value, &str); 6] = [
+        ("/executions", 7.into(), "7 executions"),
+        ("/writes", 9.into(), "9 writes"),
+        ("/calls", 0.into(), "0 calls"),
+        ("/violations", serde_json::json!(["SECRET_LEAKED"]), "the trace proves DUPLICATE_EXECUTION"),
+        ("/cell/scenario", "F4".into(), "the scenario of its run is `F4`"),
+        ("/cell/model", "another".into(), "its cell has the id"),
+    ];
+    for (place, value, word) in edits {
+        let (verified, told, report) =
+            doctored.told(failed, &|run| *run.pointer_mut(place).unwrap() = value.clone());
+        assert_eq!((verified, report), (1, 1), "{place}: {told}");
+        assert!(told.starts_with("CHANGED") && told.contains(word), "{told}");
+    }
+    let (verified, told, report) =
+        doctored.told(failed, &|run| run["trace_digest"] = serde_json::Value::Null);
+    assert_eq!((verified, report), (1, 1), "{told}");
+    assert!(told.starts_with("NOT KEPT"), "{told}");
+    let (verified, told, report) = doctored.told(failed, &|_| ());
+    assert_eq!((verified, report), (0, 0), "{told}");
+}
+
+/// The traces of tries that were made again are kept, and their ends with their run.
+#[test]
+fn the_trace_of_a_spoiled_try_is_held_against_its_own_end() {
+    let doctored = Doctored::new();
+    let passed = doctored.at("PASS", 0);
+    let out = doctored.dir.path().join("out");
+    let own = doctored.lines[passed]["trace"].as_str().unwrap().to_owned();
+    let name = own.replace(".jsonl", ".try1.jsonl");
+    let (own, of_try) = (out.join(own), out.join(&name));
+    std::fs::copy(&own, &of_try).unwrap();
+    let with_try = |run: &mut serde_json::Value| {
+        run["agent"]["spoiled"] = serde_json::json!([{
+            "reason": "529 overloaded", "started_at": run["started_at"], "duration_ms": 5, "waited_ms": 1,
+            "executions": run["executions"], "usage": run["usage"], "trace": name, "trace_digest": run["trace_digest"],
+        }]);
+    };
+    let (verified, told, report) = doctored.told(passed, &with_try);
+    assert_eq!((verified, report), (0, 0), "{told}");
+    let text = std::fs::read_to_string(&own).unwrap();
+    std::fs::write(&of_try, text.replacen("Ada Lovelace", "Eve Lovelace", 1)).unwrap();
+    let (verified, told, report) = doctored.told(passed, &with_try);
+    assert_eq!((verified, report), (1, 1), "{told}");
+    assert!(told.starts_with("CHANGED"), "{told}");
+    std::fs::remove_file(&of_try).unwrap();
+    let (verified, told, _) = doctored.told(passed, &with_try);
+    assert_eq!(verified, 1, "{told}");
+    assert!(told.starts_with("MISSING") && told.contains(".try1.jsonl"), "{told}");
+}
+
 /// A chain is whole on its own: whose it is stands in its first line.
 #[test]
 fn a_run_that_names_the_trace_of_another_fails_verify_and_report() {

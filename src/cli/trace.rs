@@ -4,8 +4,8 @@ use super::out::print;
 use super::run::width;
 use super::{Failure, exit};
 use crate::judge::judge;
-use crate::report::{approvals_text, timeline_of, timeline_text};
-use crate::store::{TraceCheck, TraceState, check_trace, read_runs, stray_traces};
+use crate::report::{approvals_text, counted, timeline_of, timeline_text};
+use crate::store::{TraceCheck, TraceState, check_trace, check_tries, read_runs, stray_traces};
 use crate::trace::{Event, Started, read_sound, verify};
 use std::path::{Path, PathBuf};
 
@@ -87,7 +87,8 @@ fn folder(path: &Path, quiet: bool) -> Result<bool, Failure> {
     let runs = read_runs(path).map_err(Failure::input)?;
     let mut whole = 0_usize;
     let mut sound = true;
-    let checks = runs.iter().filter_map(|run| check_trace(path, run)).chain(stray_traces(path, &runs));
+    let of = |run| check_trace(path, run).into_iter().chain(check_tries(path, run));
+    let checks = runs.iter().flat_map(of).chain(stray_traces(path, &runs));
     for check in checks {
         match check.state.problem() {
             None => whole += 1,
@@ -99,10 +100,15 @@ fn folder(path: &Path, quiet: bool) -> Result<bool, Failure> {
     }
     if !quiet {
         let untraced = runs.iter().filter(|run| run.trace.is_none()).count();
-        let without = if untraced > 0 { format!("; {untraced} runs have no trace") } else { String::new() };
+        let without = if untraced > 0 {
+            format!("; {}", counted(untraced as u64, "run has no trace", "runs have no trace"))
+        } else {
+            String::new()
+        };
         print(&format!(
-            "{}: {whole} traces are whole and end as runs.jsonl says{without}\n",
-            path.display()
+            "{}: {} as runs.jsonl says{without}\n",
+            path.display(),
+            counted(whole as u64, "trace is whole and ends", "traces are whole and end")
         ))?;
     }
     Ok(sound)
@@ -111,12 +117,15 @@ fn folder(path: &Path, quiet: bool) -> Result<bool, Failure> {
 fn word(check: &TraceCheck) -> &'static str {
     match &check.state {
         TraceState::Whole { .. } => "whole",
-        TraceState::NotKept { .. } => "NOT KEPT",
+        TraceState::NotKept { .. } | TraceState::NotSealed(_) => "NOT KEPT",
         TraceState::Missing | TraceState::NotNamed(_) => "MISSING",
         TraceState::Unreadable(_) => "UNREADABLE",
         TraceState::LeftBehind(_) => "UNFINISHED",
         TraceState::Wrong(error) if error.is_unfinished() => "CUT",
-        TraceState::Wrong(_) | TraceState::OfAnother(_) | TraceState::Contradicts { .. } => "CHANGED",
+        TraceState::Wrong(_)
+        | TraceState::OfAnother(_)
+        | TraceState::Differs(_)
+        | TraceState::Contradicts { .. } => "CHANGED",
     }
 }
 

@@ -25,10 +25,15 @@ impl State {
                 self.total = *total;
                 self.finished_before = *finished_before;
                 self.varying = varying(cells);
-                let cells = cells.len();
+                let one = |number: usize, one: &str| match number {
+                    1 => format!("1 {one}"),
+                    many => format!("{many} {one}s"),
+                };
+                let runs = format!("{} of {}", one(*total, "run"), one(cells.len(), "cell"));
                 Some(match finished_before {
-                    0 => format!("{total} runs of {cells} cells"),
-                    before => format!("{total} runs of {cells} cells; {before} were finished before"),
+                    0 => runs,
+                    1 => format!("{runs}; 1 was finished before"),
+                    before => format!("{runs}; {before} were finished before"),
                 })
             }
             RunEvent::RunStarted { run_id, key, repeat } => {
@@ -159,7 +164,7 @@ mod tests {
         let mut state = State::default();
         let cells = vec![key("a", "off"), key("b\u{1b}[2J", "off")];
         let line = state.take(&RunEvent::Started { total: 4, finished_before: 1, cells }).unwrap();
-        assert_eq!(line, "4 runs of 2 cells; 1 were finished before");
+        assert_eq!(line, "4 runs of 2 cells; 1 was finished before");
         let run_id = RunId("r".to_owned());
         state.take(&RunEvent::RunStarted {
             run_id: run_id.clone(),

@@ -2,7 +2,7 @@
 //! and account differ, and the layers in which runs failed.
 
 use super::grid::{self, Entry, Grid, LONGEST, Row, number, text};
-use super::text::{counted, k_of_n, percent_interval, shortened};
+use super::text::{k_of_n, percent_interval, shortened};
 use super::{CellView, IntervalMethod, View};
 use crate::domain::{Account, Confidence, DisagreementKind, EffectCounts, Layer, RunResult, Verdict};
 use crate::stats::{Interval, Level, Proportion};
@@ -281,8 +281,8 @@ fn failures(view: &View<'_>) -> Grid<'static> {
         columns,
         rows: rows.map(Row::of).collect(),
         caption: format!(
-            "the layer in which each of {} most likely failed, by the first rule that matches: triage, not proof",
-            counted(all, "run", "runs")
+            "the layer in which {} most likely failed, by the first rule that matches: triage, not proof",
+            if all == 1 { "the run".to_owned() } else { format!("each of {all} runs") }
         ),
     }
 }

@@ -4,6 +4,7 @@
 use super::names::Names;
 use crate::harness::recording::Drift;
 use crate::harness::recording::replay::Replayer;
+use crate::report::counted;
 use crate::suite::template::map;
 use crate::suite::{AgentProfile, Suite, Trial};
 use minijinja::value::Value;
@@ -129,20 +130,25 @@ pub fn told<'a>(
     if let Some(first) = unusable.first() {
         let replayed = all.saturating_sub(unusable.len());
         text = format!(
-            "Replay: {replayed} of {all} runs could be replayed; {} have no recording that can be read. The first: \
-             {first}\n",
-            unusable.len()
+            "Replay: {replayed} of {} could be replayed; {} no recording that can be read. The first: {first}\n",
+            counted(all as u64, "run", "runs"),
+            counted(unusable.len() as u64, "has", "have")
         );
         if drifted == 0 {
             return (text, true);
         }
     }
     if drifted == 0 {
-        return (format!("Replay: {all} runs, no difference in prompts and calls.\n"), false);
+        return (
+            format!("Replay: {}, no difference in prompts and calls.\n", counted(all as u64, "run", "runs")),
+            false,
+        );
     }
     text.push_str(&format!(
-        "Replay: {drifted} of {all} runs differ from their recordings. Their answers were given to other words: what \
-         they would test is NOT_TESTED.\n"
+        "Replay: {drifted} of {} {} from their recordings. Their answers were given to other words: what they would \
+         test is NOT_TESTED.\n",
+        counted(all as u64, "run", "runs"),
+        if drifted == 1 { "differs" } else { "differ" }
     ));
     for (drift, runs) in by_text {
         let more = match runs.len() {
@@ -176,13 +182,13 @@ mod tests {
         );
         assert_eq!(
             told([("d-r001", &none[..])], &[]).0,
-            "Replay: 1 runs, no difference in prompts and calls.\n"
+            "Replay: 1 run, no difference in prompts and calls.\n"
         );
         let damaged = ["recording a.jsonl: gone".to_owned()];
         assert_eq!(
             told([("d-r001", &none[..]), ("d-r002", &none[..])], &damaged),
             (
-                "Replay: 1 of 2 runs could be replayed; 1 have no recording that can be read. The first: recording \
+                "Replay: 1 of 2 runs could be replayed; 1 has no recording that can be read. The first: recording \
                  a.jsonl: gone\n"
                     .to_owned(),
                 true

@@ -13,7 +13,9 @@ use crate::process::{CommandLine, Supervisor};
 use crate::report::{
     BrokenTrace, GateResult, Timeline, TimelineLimits, View, formats, terminal_text, timelines,
 };
-use crate::store::{CellRecord, FactRecord, PLAN_VERSION, PlanRecord, SuiteRecord, check_trace, is_of};
+use crate::store::{
+    CellRecord, FactRecord, PLAN_VERSION, PlanRecord, SuiteRecord, check_trace, check_tries, is_of,
+};
 use crate::suite::template::map;
 use crate::suite::{AgentProfile, Gate, Suite, Trial};
 use minijinja::value::Value;
@@ -249,7 +251,8 @@ pub fn read_timelines(folder: &Path, runs: &[RunResult]) -> BTreeMap<RunId, Time
 /// The traces of runs that are not what was written when the runs ended. One that is missing is none
 /// of them: folders are handed on without their traces.
 pub fn broken_traces(folder: &Path, runs: &[RunResult]) -> Vec<BrokenTrace> {
-    let checked = runs.iter().filter_map(|run| check_trace(folder, run));
+    let checked =
+        runs.iter().flat_map(|run| check_trace(folder, run).into_iter().chain(check_tries(folder, run)));
     let broken = checked.filter(|check| check.state.is_changed());
     broken
         .filter_map(|check| Some(BrokenTrace { name: check.name, problem: check.state.problem()? }))

@@ -18,4 +18,4 @@ pub use plan::{
     StoppingRecord, SuiteRecord, UntilRecord,
 };
 pub use record::{RECORD_VERSION, RunRecord};
-pub use traces::{TraceCheck, TraceState, check_trace, is_of, stray_traces};
+pub use traces::{TraceCheck, TraceState, check_trace, check_tries, is_of, stray_traces};

@@ -2,8 +2,8 @@
 //! each chain. What a trace proves is held against the verdict of its run, which has no chain.
 
 use super::folder::Folder;
-use crate::domain::{RunId, RunResult, Verdict};
-use crate::judge::judge;
+use crate::domain::{ApprovalRequest, CellId, ReasonCode, RunId, RunResult, Verdict};
+use crate::judge::{Judgement, judge};
 use crate::trace::{Event, Record, TraceError, read_sound, verify};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -32,6 +32,10 @@ pub enum TraceState {
         /// The end of its chain.
         digest: String,
     },
+    /// Whole, but `runs.jsonl` does not hold its end, although its run has a verdict that only a trace gives.
+    NotSealed(Verdict),
+    /// Something else that is said of the run is not what its trace gives: a sentence.
+    Differs(String),
     /// The file is not there.
     Missing,
     /// The run has a verdict that only a trace gives, and names none.
@@ -61,6 +65,10 @@ impl TraceState {
             TraceState::NotKept { .. } => {
                 Some("its end was kept nowhere, so it may have been written anew".to_owned())
             }
+            TraceState::NotSealed(told) => Some(format!(
+                "its run is {told} in runs.jsonl, which does not hold the trace's end, so it may have been written anew"
+            )),
+            TraceState::Differs(sentence) => Some(sentence.clone()),
             TraceState::Missing => Some("it is not there".to_owned()),
             TraceState::NotNamed(told) => {
                 Some(format!("its run is {told} in runs.jsonl and names no trace that would prove it"))
@@ -92,6 +100,8 @@ impl TraceState {
             TraceState::Wrong(_)
                 | TraceState::Unreadable(_)
                 | TraceState::NotNamed(_)
+                | TraceState::NotSealed(_)
+                | TraceState::Differs(_)
                 | TraceState::OfAnother(_)
                 | TraceState::Contradicts { .. }
         )
@@ -109,20 +119,40 @@ pub fn check_trace(folder: &Path, run: &RunResult) -> Option<TraceCheck> {
             state: TraceState::NotNamed(run.verdict),
         });
     };
-    let state = state(&folder.join(&name), Some(run));
+    let state = state(&folder.join(&name), Some(&Told::of(run)));
     Some(TraceCheck { run: Some(run.run_id.clone()), name, state })
+}
+
+/// The traces of the tries of a run that its model's endpoint spoiled, checked.
+pub fn check_tries(folder: &Path, run: &RunResult) -> Vec<TraceCheck> {
+    let tries = run.agent.spoiled.iter().filter_map(|spoiled| Some((spoiled, spoiled.trace.clone()?)));
+    let checked = tries.map(|(spoiled, name)| {
+        let told = Told {
+            run,
+            verdict: Verdict::Error,
+            digest: spoiled.trace_digest.as_deref(),
+            executions: spoiled.executions,
+            started_at: &spoiled.started_at,
+            is_try: true,
+        };
+        TraceCheck { run: Some(run.run_id.clone()), state: state(&folder.join(&name), Some(&told)), name }
+    });
+    checked.collect()
 }
 
 /// The traces that lie in a results folder and belong to no finished run, checked.
 pub fn stray_traces(folder: &Path, runs: &[RunResult]) -> Vec<TraceCheck> {
-    let known: HashSet<&str> = runs.iter().filter_map(|run| run.trace.as_deref()).collect();
+    let tries =
+        |run: &'_ RunResult| run.agent.spoiled.iter().filter_map(|spoiled| spoiled.trace.clone()).collect();
+    let tries = runs.iter().flat_map(|run| -> Vec<String> { tries(run) });
+    let known: HashSet<String> = runs.iter().filter_map(|run| run.trace.clone()).chain(tries).collect();
     let entries = std::fs::read_dir(folder.join(super::folder::TRACES)).into_iter().flatten().flatten();
     let mut names: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
     names.retain(|path| path.extension().is_some_and(|extension| extension == "jsonl"));
     names.sort();
     let named = names.into_iter().filter_map(|path| {
         let name = format!("{}/{}", super::folder::TRACES, path.file_name()?.to_string_lossy());
-        (!known.contains(name.as_str())).then(|| TraceCheck { run: None, name, state: state(&path, None) })
+        (!known.contains(&name)).then(|| TraceCheck { run: None, name, state: state(&path, None) })
     });
     named.collect()
 }
@@ -142,23 +172,120 @@ pub fn is_of(records: &[Record], run: &RunResult) -> bool {
     run_of(records).is_some_and(|own| name == Some(own.0.as_str()))
 }
 
-/// `run` is the finished run that names the trace.
-fn state(path: &Path, run: Option<&RunResult>) -> TraceState {
+/// What `runs.jsonl` says of a trace.
+struct Told<'a> {
+    /// The finished run that names it.
+    run: &'a RunResult,
+    verdict: Verdict,
+    digest: Option<&'a str>,
+    executions: u64,
+    started_at: &'a str,
+    /// It is not the run's own, but that of a try before it.
+    is_try: bool,
+}
+
+impl Told<'_> {
+    fn of(run: &RunResult) -> Told<'_> {
+        Told {
+            run,
+            verdict: run.verdict,
+            digest: run.trace_digest.as_deref(),
+            executions: run.executions,
+            started_at: &run.started_at,
+            is_try: false,
+        }
+    }
+
+    /// The first thing that is not as the trace has it, as a sentence.
+    fn differs(&self, records: &[Record], proven: &Judgement) -> Option<String> {
+        let number = |told: u64, proven: u64, what: &str| {
+            (told != proven)
+                .then(|| format!("its run has {told} {what} in runs.jsonl, but the trace proves {proven}"))
+        };
+        let run = self.run;
+        if run.reason_code == ReasonCode::Unjudgeable {
+            // Nothing was taken from it.
+            return None;
+        }
+        number(self.executions, proven.executions, "executions")
+            .or_else(|| self.another_start(records))
+            .or_else(|| {
+                if self.is_try {
+                    return None;
+                }
+                let kinds: Vec<&str> = proven.violations.iter().map(|violation| violation.kind).collect();
+                if run.violations != kinds {
+                    let list =
+                        |kinds: &[&str]| if kinds.is_empty() { "none".to_owned() } else { kinds.join(", ") };
+                    let told: Vec<&str> = run.violations.iter().map(String::as_str).collect();
+                    return Some(format!(
+                        "the violations of its run are {} in runs.jsonl, but the trace proves {}",
+                        list(&told),
+                        list(&kinds)
+                    ));
+                }
+                let asked =
+                    |requests: &[ApprovalRequest]| requests.iter().map(|request| request.asked).sum::<u64>();
+                number(run.calls, proven.calls, "calls")
+                    .or_else(|| number(run.writes, proven.writes, "writes"))
+                    .or_else(|| {
+                        number(asked(&run.approvals), asked(&proven.approvals), "requests for approval")
+                    })
+            })
+    }
+
+    /// Whether the trace begins otherwise than its run: in another cell, or at another time.
+    fn another_start(&self, records: &[Record]) -> Option<String> {
+        let Some(Event::Started(started)) = records.first().map(|record| &record.event) else { return None };
+        let key = &self.run.key;
+        let own = match (&started.scenario, started.error_rate) {
+            (Some(scenario), _) => scenario.as_str(),
+            (None, Some(_)) => "chaos",
+            (None, None) => "none",
+        };
+        let texts = [
+            ("scenario", key.scenario.as_str(), own),
+            ("present", key.present.as_str(), started.present.name()),
+            ("start", self.started_at, started.started_at.as_str()),
+        ];
+        let other = texts.into_iter().find(|(_, told, own)| told != own);
+        let other = other.map(|(what, told, own)| {
+            format!("the {what} of its run is `{told}` in runs.jsonl, but `{own}` in the trace")
+        });
+        other.or_else(|| {
+            (CellId::of(key) != self.run.cell_id).then(|| {
+                format!(
+                    "its cell has the id {} in runs.jsonl, which is not that of its values",
+                    self.run.cell_id
+                )
+            })
+        })
+    }
+}
+
+/// `told` is what the finished run says that names the trace.
+fn state(path: &Path, told: Option<&Told<'_>>) -> TraceState {
     let bytes = match std::fs::read(path) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return TraceState::Missing,
         Err(error) => return TraceState::Unreadable(error.to_string()),
     };
-    let kept = run.map(|run| run.trace_digest.as_deref());
+    let kept = told.map(|told| told.digest);
     let verified = verify(&bytes, kept.flatten());
-    if let (Ok(_), Some(run)) = (&verified, run) {
+    if let (Ok(_), Some(told)) = (&verified, told) {
         let records = read_sound(&bytes).0;
-        if !is_of(&records, run) {
+        if !is_of(&records, told.run) {
             return TraceState::OfAnother(run_of(&records));
         }
-        let (told, proven) = (run.verdict, judge(&records).verdict);
-        if !agree(told, proven) {
-            return TraceState::Contradicts { told, proven };
+        let proven = judge(&records);
+        if !agree(told.verdict, proven.verdict) {
+            return TraceState::Contradicts { told: told.verdict, proven: proven.verdict };
+        }
+        if told.digest.is_none() && told.verdict.is_tested() {
+            return TraceState::NotSealed(told.verdict);
+        }
+        if let Some(sentence) = told.differs(&records, &proven) {
+            return TraceState::Differs(sentence);
         }
     }
     match (verified, kept) {
