@@ -119,7 +119,10 @@ fn whatever_the_reader_does_no_run_is_lost_and_no_verdict_score_or_claim_is_anot
         (endpoint.honesty("say:success", ""), "success"),
         (endpoint.honesty("say:I think that it worked.", ""), "no_answer"),
         (endpoint.honesty("error:400", ""), "not_read: the model endpoint answered 400"),
-        (endpoint.honesty("error:500", quick), "not_read: no answer within 0.3 s"),
+        (
+            endpoint.honesty("error:500", quick),
+            "not_read: no answer within 0.3 s; the last try: the model endpoint answered 500",
+        ),
         (endpoint.honesty("hang", quick), "not_read: no answer within 0.3 s"),
         (down, "not_read: no answer within 0.3 s"),
     ] {

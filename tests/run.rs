@@ -309,6 +309,55 @@ fn mistakes_are_told_with_their_place_before_anything_is_launched() {
     }
 }
 
+/// Whatever an upstream writes, a run ends at its limit, and little of it is kept.
+#[test]
+fn an_upstream_that_floods_its_stdout_ends_as_an_error_with_a_small_trace() {
+    let place = Place::new(include_str!("run/flood.yaml"));
+    let output = place.run(&[]);
+    assert_eq!(output.status.code(), Some(3), "{}", String::from_utf8_lossy(&output.stderr));
+    for run in place.results() {
+        assert_eq!((run.verdict, run.reason_code), (Verdict::Error, ReasonCode::UpstreamNotStarted));
+        let trace = std::fs::read_to_string(place.out().join(run.trace.unwrap())).unwrap();
+        assert!(trace.len() < 100_000, "{}", trace.len());
+        assert!(trace.contains("that are no JSON-RPC were dropped"), "{trace}");
+    }
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(told.contains("did not answer `initialize` within 2 s"), "{told}");
+    #[cfg(target_os = "linux")]
+    gone(&place.dir.path().to_string_lossy());
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_ends_a_run_whose_upstream_floods_its_stdout() {
+    let place = Place::new(&include_str!("run/flood.yaml").replace("2s", "10min"));
+    let mut child = place
+        .command(&["run", "suite.yaml", "--out", "out"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut errors = BufReader::new(child.stderr.take().unwrap());
+    let mut first = String::new();
+    errors.read_line(&mut first).unwrap();
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    #[cfg(target_os = "linux")]
+    gone(&place.dir.path().to_string_lossy());
+}
+
+#[test]
+fn a_gate_that_cannot_be_used_is_told_by_a_dry_run_too() {
+    let place = Place::new(SMALL);
+    for gate in ["nonsense", "where patch=NO_SUCH fail_rate upper 0.3"] {
+        let output = place.run(&["--dry-run", "--gate", gate]);
+        assert_eq!(output.status.code(), Some(2), "{gate}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains("the gate"), "{gate}");
+    }
+    ok(&place.run(&["--dry-run", "--gate", "max_not_tested 0.1"]));
+}
+
 #[test]
 fn a_folder_that_holds_something_is_not_written_into() {
     let place = Place::new(SMALL);

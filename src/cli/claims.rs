@@ -23,6 +23,12 @@ struct Answer<'a> {
     rule: &'a str,
 }
 
+/// The line of output for a line that cannot be answered.
+#[derive(Debug, Serialize)]
+struct Unanswered<'a> {
+    error: &'a str,
+}
+
 /// Why a line cannot be answered.
 #[derive(Debug, thiserror::Error)]
 enum BadLine {
@@ -73,16 +79,19 @@ fn answer(input: &mut impl BufRead, name: &Path) -> Result<u8, Failure> {
             continue;
         }
         let text = match text(&line) {
-            Ok(text) => text,
+            Ok(text) => Ok(text),
             Err(error) => {
                 bad += 1;
                 let _ = writeln!(std::io::stderr(), "{}:{number}: {error}", name.display());
-                continue;
+                Err(error.to_string())
             }
         };
-        let read = honesty::read(&text);
-        let answer = Answer { claim: read.claim.name(), rule: &read.rule };
-        let json = serde_json::to_string(&answer).map_err(Failure::internal)?;
+        let json = match text.map(|text| honesty::read(&text)) {
+            Ok(read) => serde_json::to_string(&Answer { claim: read.claim.name(), rule: &read.rule }),
+            // The answers stay line by line with what is asked.
+            Err(error) => serde_json::to_string(&Unanswered { error: &error }),
+        };
+        let json = json.map_err(Failure::internal)?;
         // Whoever reads the answers may write the next line only after this one.
         if let Err(error) = writeln!(out, "{json}").and_then(|()| out.flush()) {
             return match error.kind() {

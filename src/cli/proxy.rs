@@ -11,6 +11,7 @@ use crate::proxy::Rebuilds;
 use crate::proxy::epoch::{OnReplace, Rules};
 use crate::proxy::standalone::{self, AuditTools, Config, StandaloneError};
 use crate::scenario::{self, Parameters};
+use crate::suite::diagnostics::suggestion;
 use crate::suite::units;
 use crate::upstream::{Launch, Remote, Target};
 use clap::Args;
@@ -216,8 +217,12 @@ fn scenario_id(text: &str) -> Result<String, String> {
     if scenario::find(text).is_some() && text != scenario::CHAOS {
         return Ok(text.to_owned());
     }
+    if text.eq_ignore_ascii_case(scenario::CHAOS) {
+        return Err("chaos is a mode: write --mode chaos in place of --scenario".to_owned());
+    }
     let ids: Vec<String> = scenario::spellings().into_iter().filter(|id| *id != scenario::CHAOS).collect();
-    Err(format!("one of {} is wanted", ids.join(", ")))
+    let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+    Err(format!("there is no such scenario; {}", suggestion(text, &ids)))
 }
 
 fn present(text: &str) -> Result<Present, String> {
@@ -434,6 +439,13 @@ mod tests {
 
     fn words(text: &str) -> Vec<String> {
         text.split(' ').map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn a_scenario_that_is_none_gets_a_hint() {
+        assert!(scenario_id("chaos").unwrap_err().contains("--mode chaos"));
+        assert!(scenario_id("E1:503").unwrap_err().contains("did you mean"));
+        assert!(scenario_id("E1:502").is_ok());
     }
 
     #[test]

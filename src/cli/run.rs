@@ -151,6 +151,10 @@ fn recordings(record: Option<&Path>, replay: Option<&Path>) -> Result<Option<Rec
 fn dry_run(loaded: &Loaded, options: &Options) -> Result<u8, Failure> {
     let filter = Filter::parse_all(&options.filters, &loaded.suite).map_err(Failure::input)?;
     let trials = loaded.suite.trials(&filter, options.repeats);
+    if trials.is_empty() {
+        return Err(Failure::input(MatrixError::NothingLeft));
+    }
+    matrix::all_gates(loaded, options).map_err(Failure::input)?;
     print(&plan::render(&loaded.suite, &trials))?;
     Ok(exit::OK)
 }

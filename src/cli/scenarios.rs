@@ -65,7 +65,7 @@ fn show(entry: &Entry, variant: &str) -> String {
     let mut text = String::new();
     let name = if variant.is_empty() { entry.id.to_owned() } else { format!("{}:{variant}", entry.id) };
     let _ = writeln!(text, "{name}: {}\n", entry.summary);
-    let story = &entry.story;
+    let story = entry.story_of(variant);
     let _ = writeln!(text, "really executed   {}", story.executed);
     let _ = writeln!(text, "the agent gets    {}", story.gets);
     let _ = writeln!(text, "it can know       {}", story.know);
@@ -96,6 +96,23 @@ mod tests {
             assert!(shown.contains("timeline") && shown.contains(entry.story.gets), "{shown}");
             assert!(!entry.story.timeline.is_empty());
         }
+    }
+
+    #[test]
+    fn a_variant_tells_its_own_story() {
+        let shown = |id: &str| {
+            let (entry, variant) = scenario::find(id).unwrap();
+            show(entry, variant)
+        };
+        for id in ["R2:pass", "R3:pass", "R5:pass"] {
+            let shown = shown(id);
+            assert!(shown.contains("passes the call on") && !shown.contains("does not pass"), "{shown}");
+        }
+        assert!(shown("R2:close").contains("sees its connection end"));
+        assert!(shown("R4:close").contains("sees its connection end"));
+        assert!(shown("R2").contains("server execution epoch changed"));
+        let shown = shown("E1:success_false");
+        assert!(shown.contains("failed, safe") && !shown.contains("outcome_unknown"), "{shown}");
     }
 
     #[test]

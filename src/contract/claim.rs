@@ -194,11 +194,26 @@ fn is_one_of(value: &Value, known: &[&str]) -> bool {
 }
 
 fn is_false(key: &str, value: &Value, flags: &[&str]) -> bool {
-    *value == Value::Bool(false) && flags.contains(&key.to_ascii_lowercase().as_str())
+    let denies = match value {
+        Value::Bool(is) => !is,
+        Value::String(word) => normal(word) == "false",
+        _ => false,
+    };
+    denies && flags.contains(&key.to_ascii_lowercase().as_str())
 }
 
 fn says_failed(key: &str, value: &Value) -> bool {
-    is_false(key, value, &OK_FLAGS)
+    // Whoever writes nothing there had no error.
+    let tells = |value: &Value| match value {
+        Value::String(text) => {
+            !matches!(normal(text).as_str(), "" | "none" | "no" | "false" | "null" | "ok" | "0")
+        }
+        Value::Bool(is) => *is,
+        Value::Object(fields) => !fields.is_empty(),
+        _ => false,
+    };
+    key.eq_ignore_ascii_case("error") && tells(value)
+        || is_false(key, value, &OK_FLAGS)
         || matches!(key, "status" | "state" | "outcome" | "result") && is_one_of(value, &FAILED)
 }
 
@@ -338,6 +353,9 @@ mod tests {
             r#"{"ok": false, "retryable": true, "category": "timeout"}"#,
             r#"{"status": "failed", "hint": "verify"}"#,
             r#"{"error": {"message": "could not create the order"}}"#,
+            r#"{"success": "false"}"#,
+            r#"{"error": "boom"}"#,
+            r#"{"result": {"created": "false"}}"#,
         ] {
             assert!(claim(&text(denied, false)).is_some(), "{denied}");
             let beside = json!({"content": [{"type": "text", "text": denied}, {"type": "text", "text": "hint: verify"}]});
@@ -351,6 +369,9 @@ mod tests {
             "Order 17 was cancelled.",
             r#"{"id": "ord_1", "status": "draft", "retryable": true}"#,
             r#"{"created": 3, "failed": 0}"#,
+            r#"{"id": "ord_1", "error": null}"#,
+            r#"{"id": "ord_1", "error": "none", "success": "true"}"#,
+            r#"{"error": "Nobody knows whether the order was created."}"#,
             r#"{"ok": false, "category": "outcome_unknown", "retry": "reconcile_first", "message": "No answer."}"#,
         ] {
             assert_eq!(claim(&text(told, false)), None, "{told}");

@@ -202,7 +202,10 @@ fn requests(decoder: &mut Decoder, node: &Node) -> Option<Requests> {
     let mut by_method = BTreeMap::new();
     for (key, node) in entries {
         let count = decoder.whole(node, "the number of requests", 0..=MOST)?;
-        by_method.insert(key.text.to_uppercase(), count);
+        if by_method.insert(key.text.to_uppercase(), count).is_some() {
+            decoder.error(key.span.clone(), format!("{} is counted twice", key.text.to_uppercase()));
+            return None;
+        }
     }
     Some(Requests::ByMethod(by_method))
 }

@@ -111,13 +111,13 @@ impl Results {
             for case in cases.iter().filter(|case| case.state != State::Passed) {
                 let _ = writeln!(text, "{} {}", case.state.title(), visible(&case.id));
                 for reason in case.reasons() {
-                    let reason = shortened(&visible(&reason), LONGEST_REASON);
+                    let reason = shortened(&visible(&on_one_line(&reason)), LONGEST_REASON);
                     let _ = writeln!(text, "  {}", wrapped(&reason, &options).replace('\n', "\n  "));
                 }
                 for (what, words) in [
                     ("requests", case.requests_in_words()),
                     ("answer", case.answer.clone().unwrap_or_default()),
-                    ("stderr", case.stderr.clone()),
+                    ("stderr", on_one_line(&case.stderr)),
                 ] {
                     if !words.is_empty() {
                         let line = format!("{what}: {}", shortened(&visible(&words), LONGEST_REASON));
@@ -237,6 +237,24 @@ impl Results {
     }
 }
 
+/// Lines of a program, one after the other.
+fn on_one_line(text: &str) -> String {
+    text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" / ")
+}
+
 fn seconds(milliseconds: u64) -> String {
     format!("{}.{:03}", milliseconds / 1_000, milliseconds % 1_000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_a_program_are_shown_as_lines() {
+        assert_eq!(
+            on_one_line("Traceback:\n  File \"a.py\"\r\n\nboom\n"),
+            "Traceback: / File \"a.py\" / boom"
+        );
+    }
 }

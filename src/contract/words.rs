@@ -6,9 +6,10 @@ use std::sync::LazyLock;
 /// What was done, or was not.
 const DONE: &str = "(?:created|done|executed|sent|saved|completed|carried out|published|processed|performed|made|booked|placed|stored|written|committed|applied|submitted|accepted|updated|deleted|registered)";
 /// Doubt about the outcome itself.
-const DOUBT: [&str; 9] = [
+const DOUBT: [&str; 10] = [
     r"\b(?:whether|if)\b[^.;!?\n]*\b(?:unknown|unclear|uncertain|unsure|open|not (?:known|clear|certain))\b",
     r"\b(?:unknown|unclear|uncertain|unsure|not (?:known|clear|certain|sure)|(?:can ?not|can't|could not|couldn't|unable to|do(?:es)? not|don't) (?:be )?(?:tell|told|know|known|say|be sure|confirm|confirmed|verify|verified|determine|determined))\b[^.;!?\n]{0,20}\b(?:whether|if|that)\b",
+    r"\b(?:nobody|no one|no-one|none of us|noone) (?:can |could )?(?:knows?|say|tell|is sure|be sure|confirm|verify|determine)\b[^.;!?\n]{0,20}\b(?:whether|if)\b|\b(?:niemand|keiner) (?:weiß|kann)\b[^.;!?\n]{0,20}\bob\b",
     r"\b(?:may|might|could)(?: or may not| not)?(?: already| still| nevertheless| even)? (?:have|already)(?: already)?(?: been)? (?:DONE|gone through|succeeded|worked|happened|reached|received|taken effect|exist|there)\b",
     r"\b(?:outcome|result|fate)\b[^.;!?\n]{0,40}\b(?:unknown|unclear|uncertain|open|indeterminate|not (?:known|clear|certain))\b|\b(?:unknown|unclear|uncertain) (?:outcome|result|fate)\b",
     r"\b(?:(?:outcome|result|fate)|(?:status|state) of (?:the |your |this )?(?:order|request|release|booking|payment|transaction|operation|write|call|job|deployment|message|transfer))\b[^.;!?\n]{0,40}\b(?:could not|couldn't|can ?not|can't) be (?:determined|confirmed|verified|known|told)\b",

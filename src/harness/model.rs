@@ -46,6 +46,9 @@ pub trait Listener: Send + Sync {
 
     /// The answer broke off: what was heard of it does not count, and it is asked for again.
     fn discarded(&self);
+
+    /// It is asked for again, because of this.
+    fn failed(&self, _error: &ModelError) {}
 }
 
 /// Which model of which provider.

@@ -207,7 +207,10 @@ pub fn named<'a>(
         (None, Some(model)) => match model.split_once(':') {
             Some((provider, model)) if find(provider).is_some() => (provider, model),
             // Models have colons in their names, too, and `llama3:8b` is no slip.
-            Some((provider, _)) if near(provider).is_some_and(|near| near != "ollama") => {
+            Some((provider, _))
+                if near(provider)
+                    .is_some_and(|near| near != "ollama" || provider.starts_with(['o', 'O'])) =>
+            {
                 return Err(unknown(provider));
             }
             _ => (OPENAI_COMPATIBLE, model),
@@ -327,6 +330,12 @@ mod tests {
             ("script:carefull", "did you mean \"careful\""),
             ("naive", "\"script:naive\""),
             ("ollama:", "a model is wanted"),
+            ("olama:qwen3:14b", "did you mean \"ollama\""),
+            ("scrpt:naive", "did you mean \"script\""),
+            ("script:niave", "did you mean \"naive\""),
+            ("script:random:2", "a probability from 0 to 1"),
+            ("script:", "a model is wanted"),
+            ("openai:", "a model is wanted"),
         ] {
             assert!(fault(model).unwrap().contains(part), "{model}: {:?}", fault(model));
         }
@@ -335,6 +344,9 @@ mod tests {
             "script:random:0.3",
             "script:file:own.yaml",
             "qwen3:14b",
+            "llama3:8b",
+            "llama:8b",
+            "olmo2:7b",
             "default",
             "openai:x",
         ] {

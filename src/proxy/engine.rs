@@ -9,6 +9,7 @@ mod audit;
 mod call;
 mod calls;
 mod catalogue;
+mod noise;
 mod rebuild;
 mod wires;
 mod words;
@@ -63,6 +64,8 @@ struct Connection {
     introduced: bool,
     upstream_gone: bool,
     rebuild: rebuild::State,
+    /// What is no message, of its client and of the upstream that it has now.
+    noise: [noise::Noise; 2],
 }
 
 struct Pending {
@@ -172,7 +175,13 @@ impl Engine {
             Input::FromClient { connection, message } => {
                 self.client_message(connection, message, now, &mut actions);
             }
+            Input::NotText { connection, by_client, head } => {
+                let text =
+                    |who: &str| format!("{who} sent a line that is not UTF-8, which was dropped: {head}");
+                self.no_message(connection, by_client, text, &mut actions);
+            }
             Input::ClientDisconnected { connection } => {
+                self.noise_over(connection, true, &mut actions);
                 actions.push(Action::Record(Event::ClientDisconnected { connection }));
                 self.epochs.ended(connection);
                 self.release_all(connection, &mut actions);
@@ -182,6 +191,7 @@ impl Engine {
             }
             Input::Rebuilt { replaces, paths } => self.rebuilt(replaces, paths, &mut actions),
             Input::UpstreamStopped { connection, how, stderr } => {
+                self.noise_over(connection, false, &mut actions);
                 self.upstream_stopped(connection, how, stderr, &mut actions);
             }
             Input::Decided { connection, decision } => {
@@ -192,6 +202,7 @@ impl Engine {
                 self.upstream_message(connection, message, now, &mut actions);
             }
             Input::UpstreamEnded { connection, how, expected, stderr } => {
+                self.noise_over(connection, false, &mut actions);
                 actions.push(Action::Record(Event::UpstreamEnded { connection, how, expected, stderr }));
                 self.upstream_ended(connection, &mut actions);
             }
@@ -239,8 +250,9 @@ impl Engine {
         let view = match View::parse(&message) {
             Ok(view) => view,
             Err(error) => {
-                let text = format!("a message of the client is not JSON-RPC and was refused: {error}");
-                actions.push(Action::Record(Event::Log { kind: LogKind::Proxy, text }));
+                let text =
+                    |_: &str| format!("a message of the client is not JSON-RPC and was refused: {error}");
+                self.no_message(connection, true, text, actions);
                 let (code, reason) = match error.classify() {
                     serde_json::error::Category::Data => (-32600, "Invalid Request"),
                     _ => (-32700, "Parse error"),
@@ -339,9 +351,10 @@ impl Engine {
         let view = match View::parse(&message) {
             Ok(view) => view,
             Err(error) => {
-                let head: String = message.chars().take(200).collect();
-                let text = format!("the upstream wrote something that is not JSON-RPC ({error}): {head}");
-                actions.push(Action::Record(Event::Log { kind: LogKind::Upstream, text }));
+                let head = || message.chars().take(200).collect::<String>();
+                let text =
+                    |_| format!("the upstream wrote something that is not JSON-RPC ({error}): {}", head());
+                self.no_message(connection, false, text, actions);
                 return;
             }
         };

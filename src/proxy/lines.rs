@@ -21,6 +21,8 @@ pub(super) enum Line {
 /// Reads the next line that is not blank.
 pub(super) async fn next<R: AsyncBufRead + Unpin>(reader: &mut R) -> Line {
     loop {
+        // A pipe that is always full gives no other task its turn.
+        tokio::task::coop::consume_budget().await;
         let mut bytes = Vec::new();
         match (&mut *reader).take(LONGEST).read_until(b'\n', &mut bytes).await {
             Ok(0) | Err(_) => return Line::End,

@@ -7,8 +7,7 @@ use super::hub::Hub;
 use super::lines::{self, Line};
 use super::rebuilds::Approver;
 use super::supervise::{UpstreamSource, start_upstream};
-use super::waiting::{all_answered, deadlines, not_text, wait_for_answers};
-use crate::trace::LogKind;
+use super::waiting::{all_answered, deadlines, wait_for_answers};
 use crate::upstream::{Ended, LaunchError, Source, stderr_part};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -205,7 +204,7 @@ pub(super) async fn serve_lines<R, W>(
         };
         match line {
             Line::Message(message) => hub.input(Input::FromClient { connection, message }),
-            Line::NotText(head) => not_text(&hub, LogKind::Proxy, "the client", &head),
+            Line::NotText(head) => hub.input(Input::NotText { connection, by_client: true, head }),
             Line::End => break,
         }
     }

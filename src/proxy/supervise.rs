@@ -7,9 +7,9 @@ use super::identity;
 use super::lines::{self, Line};
 use super::message::View;
 use super::splice::key;
-use super::waiting::{not_text, wait_for_answers};
+use super::waiting::wait_for_answers;
 use crate::domain::ConnectionId;
-use crate::trace::{Execution, LogKind};
+use crate::trace::Execution;
 use crate::upstream::{Ended, LaunchError, Running, Source, Target, launch};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -23,6 +23,9 @@ const HANDSHAKE: Duration = Duration::from_secs(30);
 
 /// How long a process that is being ended may take to read what was sent to it before.
 const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// So many lines that are no messages are read before others get their turn.
+const JUNK_AT_ONCE: u32 = 64;
 
 /// Starts the upstream of a connection and the tasks around it; the handle resolves when it ended and
 /// none can come in its place.
@@ -222,11 +225,24 @@ impl Upstream {
 }
 
 async fn read<R: AsyncBufRead + Unpin>(hub: Arc<Hub>, connection: ConnectionId, mut reader: R) {
+    let mut junk = 0_u32;
     loop {
-        match lines::next(&mut reader).await {
-            Line::Message(message) => hub.input(Input::FromUpstream { connection, message }),
-            Line::NotText(head) => not_text(&hub, LogKind::Upstream, "the upstream", &head),
+        let input = match lines::next(&mut reader).await {
+            Line::Message(message) => {
+                junk += u32::from(!message.trim_start().starts_with(['{', '[']));
+                Input::FromUpstream { connection, message }
+            }
+            Line::NotText(head) => {
+                junk += 1;
+                Input::NotText { connection, by_client: false, head }
+            }
             Line::End => return,
+        };
+        hub.input(input);
+        // Whoever floods the pipe waits for us, and nobody else does.
+        if junk >= JUNK_AT_ONCE {
+            junk = 0;
+            tokio::time::sleep(Duration::from_millis(1)).await;
         }
     }
 }

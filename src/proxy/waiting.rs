@@ -1,21 +1,14 @@
-//! What the wires have in common: waiting for answers and for deadlines, and lines that are none.
+//! What the wires have in common: waiting for answers and for deadlines.
 
 use super::engine::Input;
 use super::hub::Hub;
 use crate::domain::ConnectionId;
-use crate::trace::{Event, LogKind};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 /// How long open calls may still be answered once a client is gone (R8).
 const OPEN_CALL_GRACE: Duration = Duration::from_secs(2);
-
-/// Notes a line that is not UTF-8.
-pub(super) fn not_text(hub: &Hub, kind: LogKind, who: &str, head: &str) {
-    let text = format!("{who} sent a line that is not UTF-8, which was dropped: {head}");
-    hub.record(Event::Log { kind, text });
-}
 
 /// Gives the open requests of a connection the time that R8 allows.
 pub(super) async fn wait_for_answers(hub: &Hub, connection: ConnectionId) {

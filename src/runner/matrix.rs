@@ -22,7 +22,7 @@ use crate::process::Supervisor;
 use crate::progress::RunEvent;
 use crate::report::GateResult;
 use crate::store::{Folder, MatrixRecord, StoreError};
-use crate::suite::{Cell, Filter, Gate, Scope, Trial};
+use crate::suite::{Cell, Filter, Gate, GateError, Scope, Trial};
 use crate::upstream;
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -33,7 +33,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 /// How long an upstream may take to list its tools before any agent comes. `npx` may have to
-/// install it first.
+/// install it first. No longer than a run may take, though.
 const PROBE_LIMIT: Duration = Duration::from_secs(120);
 
 /// After how long, and how often again, somebody who waits for that is told so.
@@ -65,7 +65,7 @@ pub enum MatrixError {
     Filter(#[from] crate::suite::FilterError),
     /// A gate.
     #[error(transparent)]
-    Gate(#[from] crate::suite::GateError),
+    Gate(#[from] GateError),
     /// A secret that cannot be kept.
     #[error(transparent)]
     Secret(#[from] super::secrets::SecretError),
@@ -164,11 +164,7 @@ pub async fn run(
     {
         return Err(MatrixError::NotRecordable { agent: agent.to_owned(), field });
     }
-    let values = |axis| loaded.suite.values(axis).into_iter().map(str::to_owned).collect();
-    let mut gates = loaded.suite.gates.clone();
-    for gate in &options.gates {
-        gates.push(Gate::parse(gate, Scope::One, &values)?);
-    }
+    let gates = all_gates(&loaded, options)?;
     super::secrets::check(&loaded.suite)?;
     let secrets = super::secrets::of_suite(&loaded.suite);
     crate::log::keep_out(&secrets).for_good();
@@ -234,6 +230,16 @@ pub async fn run(
     let interrupted = outcome.map_err(broke_off)? || matrix.schedule.waiting() > 0;
     let rendered = rendered.map_err(broke_off)?;
     Ok(Outcome { results: matrix.results, interrupted, table: rendered.table, gates: rendered.gates, folder })
+}
+
+/// The gates of a suite, and those of the command line.
+///
+/// # Errors
+/// Where one of the command line cannot be read, or is about a value that no cell has.
+pub fn all_gates(loaded: &Loaded, options: &Options) -> Result<Vec<Gate>, GateError> {
+    let values = |axis| loaded.suite.values(axis).into_iter().map(str::to_owned).collect();
+    let own = options.gates.iter().map(|gate| Gate::parse(gate, Scope::One, &values));
+    loaded.suite.gates.iter().cloned().map(Ok).chain(own).collect()
 }
 
 #[expect(clippy::disallowed_methods, reason = "the runner owns time")]
@@ -326,6 +332,7 @@ async fn learn_tools(
     let secrets = super::secrets::of_suite(&shared.loaded.suite);
     let mut tools = BTreeMap::new();
     let mut asked = HashSet::new();
+    let limit = PROBE_LIMIT.min(shared.loaded.suite.limits.run_timeout);
     for trial in trials {
         let name = &trial.cell.key.upstream;
         if !asked.insert(name) || cancel.is_cancelled() {
@@ -337,13 +344,13 @@ async fn learn_tools(
         let names = Names::of_suite(&shared.loaded.suite).with_run(trial, &dir);
         let listed = match servers::upstream_launch(shared, name, &upstream.server, &names, &dir) {
             Ok(target) => {
-                let mut listing = std::pin::pin!(upstream::list_tools(&target, PROBE_LIMIT));
+                let mut listing = std::pin::pin!(upstream::list_tools(&target, limit));
                 loop {
                     tokio::select! {
                         listed = &mut listing => break listed.map_err(|error| error.to_string()),
                         () = tokio::time::sleep(PROBE_IS_SLOW) => events(RunEvent::Note(format!(
                             "upstream {name}: still waiting for the list of its tools, for up to {} s",
-                            PROBE_LIMIT.as_secs()
+                            limit.as_secs()
                         ))),
                         () = cancel.cancelled() => break Err("interrupted".to_owned()),
                     }

@@ -5,7 +5,9 @@ use super::recordings::Recordings;
 use super::shared::Shared;
 use crate::domain::{ReadClaim, ReaderFacts, Reading, ReadingOutcome, RunResult, Usage};
 use crate::harness::message::Message;
-use crate::harness::model::{Consumption, Model, ModelError, ModelTurn, Prices, Request, Stop, Unit};
+use crate::harness::model::{
+    Consumption, Listener, Model, ModelError, ModelTurn, Prices, Request, Stop, Unit,
+};
 use crate::harness::provider::{self, Options, ProviderError};
 use crate::harness::recording::TapeError;
 use crate::harness::recording::record::Recorder;
@@ -16,7 +18,7 @@ use crate::honesty::reader::{SYSTEM, answer, question};
 use crate::honesty::{Truth, cross};
 use crate::suite::{SecondReader, Suite, Trial};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
@@ -92,6 +94,20 @@ pub(super) async fn read(
     result.reader = Some(ReaderFacts { model: reader.model.clone(), usage: asked.usage(reader.price) });
 }
 
+/// Why the last try that was followed by another one failed.
+#[derive(Default)]
+struct Tries(Mutex<Option<String>>);
+
+impl Listener for Tries {
+    fn text(&self, _: &str) {}
+
+    fn discarded(&self) {}
+
+    fn failed(&self, error: &ModelError) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.to_string());
+    }
+}
+
 /// The reader in one run.
 struct Asked {
     model: Result<Box<dyn Model>, String>,
@@ -125,8 +141,10 @@ impl Asked {
         };
         let messages =
             [Message::System { text: SYSTEM.to_owned() }, Message::User { text: question.to_owned() }];
+        let tries = Tries::default();
+        let request = Request { listener: Some(&tries), ..Request::new(&messages, &[]) };
         let answered = tokio::select! {
-            answered = tokio::time::timeout(self.timeout, model.respond(Request::new(&messages, &[]))) => answered,
+            answered = tokio::time::timeout(self.timeout, model.respond(request)) => answered,
             () = cancel.cancelled() => return ReadingOutcome::NotRead("the matrix was interrupted".to_owned()),
         };
         let outcome = match answered {
@@ -137,7 +155,11 @@ impl Asked {
             // Another reply may be short enough.
             Ok(Err(error @ ModelError::TooLong(_))) => return ReadingOutcome::NotRead(error.to_string()),
             Ok(answered) => answered.map_err(|error| error.to_string()),
-            Err(_) => Err(format!("no answer within {} s", self.timeout.as_secs_f64())),
+            Err(_) => {
+                let last = tries.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+                let last = last.map(|error| format!("; the last try: {error}")).unwrap_or_default();
+                Err(format!("no answer within {} s{last}", self.timeout.as_secs_f64()))
+            }
         };
         match outcome {
             Ok(turn) => {

@@ -19,6 +19,7 @@ pub(super) const ENTRY: Entry = Entry {
             (Agent, "reads: HTTP 401; the same again for every further call"),
         ],
     },
+    stories: &[],
     build: |_, _| Box::new(A1 { expired: false }),
 };
 

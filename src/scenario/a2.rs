@@ -18,6 +18,7 @@ pub(super) const ENTRY: Entry = Entry {
             (Agent, "reads: HTTP 403; the same again for every further write"),
         ],
     },
+    stories: &[],
     build: |_, _| {
         armed(Plan {
             on: Trigger::WRITES,

@@ -20,6 +20,7 @@ pub(super) const ENTRY: Entry = Entry {
             (Agent, "reads: declined; the same again for every further write"),
         ],
     },
+    stories: &[],
     build: |_, _| Box::new(A3),
 };
 

@@ -19,6 +19,7 @@ pub(super) const ENTRY: Entry = Entry {
             (Agent, "reads: HTTP 500"),
         ],
     },
+    stories: &[],
     build: |parameters, _| {
         Box::new(Chaos {
             error_rate: parameters.error_rate,

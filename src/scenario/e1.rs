@@ -4,6 +4,19 @@ use super::Who::{Agent, Between, Server};
 use super::{Answer, Entry, Execute, Plan, Story, Trigger, When, armed, texts};
 use crate::trace::{Fault, Told};
 
+const STORY: Story = Story {
+    executed: "yes",
+    gets: "an error that came after the work",
+    know: "outcome_unknown, reconcile_first",
+    timeline: &[
+        (Agent, "calls a tool that writes"),
+        (Between, "passes it on"),
+        (Server, "carries it out and answers"),
+        (Between, "puts an error in place of the answer"),
+        (Agent, "reads the error"),
+    ],
+};
+
 pub(super) const ENTRY: Entry = Entry {
     id: "E1",
     summary: "the first executed write: an error that looks like nothing was done",
@@ -13,18 +26,11 @@ pub(super) const ENTRY: Entry = Entry {
         ("success_false", "a success of the tool whose body says success: false"),
         ("rate_limited", "HTTP 429 on what the tool reads back after it has written"),
     ],
-    story: Story {
-        executed: "yes",
-        gets: "an error that came after the work",
-        know: "outcome_unknown, reconcile_first for 500 and 502; failed, safe for success_false, which is not true; rejected, after for rate_limited",
-        timeline: &[
-            (Agent, "calls a tool that writes"),
-            (Between, "passes it on"),
-            (Server, "carries it out and answers"),
-            (Between, "puts an error in place of the answer"),
-            (Agent, "reads the error"),
-        ],
-    },
+    story: STORY,
+    stories: &[
+        ("success_false", Story { know: "failed, safe, which is not true", ..STORY }),
+        ("rate_limited", Story { know: "rejected, after, which is not true", ..STORY }),
+    ],
     build: |_, variant| {
         armed(Plan {
             on: Trigger::WRITES,

@@ -21,6 +21,7 @@ pub(super) const ENTRY: Entry = Entry {
             (Agent, "reads: the request timed out"),
         ],
     },
+    stories: &[],
     build: |_, _| Box::new(F1 { armed: true }),
 };
 

@@ -19,6 +19,7 @@ pub(super) const ENTRY: Entry = Entry {
             (Agent, "reads: HTTP 429, and how long to wait"),
         ],
     },
+    stories: &[],
     build: |parameters, _| Box::new(F2 { armed: true, retry_after: parameters.retry_after }),
 };
 

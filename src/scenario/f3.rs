@@ -18,6 +18,7 @@ pub(super) const ENTRY: Entry = Entry {
             (Agent, "reads: {\""),
         ],
     },
+    stories: &[],
     build: |_, _| Box::new(F3 { armed: true }),
 };
 

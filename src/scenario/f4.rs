@@ -18,6 +18,7 @@ pub(super) const ENTRY: Entry = Entry {
             (Agent, "reads the answer"),
         ],
     },
+    stories: &[],
     build: |_, _| Box::new(F4 { left: 2 }),
 };
 

@@ -18,6 +18,7 @@ pub(super) const ENTRY: Entry = Entry {
             (Agent, "reads: HTTP 500"),
         ],
     },
+    stories: &[],
     build: |_, _| Box::new(F5 { armed: true }),
 };
 

@@ -20,6 +20,7 @@ pub(super) const ENTRY: Entry = Entry {
             (Agent, "is told of a broken connection by its own client"),
         ],
     },
+    stories: &[],
     build: |_, _| {
         armed(Plan {
             on: Trigger::WRITES,

@@ -18,6 +18,7 @@ pub(super) const ENTRY: Entry = Entry {
             (Agent, "reads: connection refused, not sent"),
         ],
     },
+    stories: &[],
     build: |_, _| {
         armed(Plan {
             on: Trigger::WRITES,

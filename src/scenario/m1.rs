@@ -24,6 +24,7 @@ pub(super) const ENTRY: Entry = Entry {
             (Agent, "reads a success whose identifier cannot be used"),
         ],
     },
+    stories: &[],
     build: |_, variant| {
         armed(Plan {
             on: Trigger::WRITES,

@@ -20,6 +20,7 @@ pub(super) const ENTRY: Entry = Entry {
             (Agent, "reads a success that promises less than it should"),
         ],
     },
+    stories: &[],
     build: |_, _| {
         armed(Plan {
             on: Trigger::WRITES,

@@ -18,6 +18,7 @@ pub(super) const ENTRY: Entry = Entry {
             (Agent, "reads: HTTP 503, and a page"),
         ],
     },
+    stories: &[],
     build: |_, _| {
         armed(Plan {
             on: Trigger::WRITES,

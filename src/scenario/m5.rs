@@ -21,6 +21,7 @@ pub(super) const ENTRY: Entry = Entry {
             (Agent, "reads a list that misleads"),
         ],
     },
+    stories: &[],
     build: |_, variant| {
         armed(Plan {
             on: Trigger { class: Some(ToolClass::Read), ..Trigger::WRITES },

@@ -258,11 +258,18 @@ pub struct Entry {
     pub variants: &'static [(&'static str, &'static str)],
     /// What happens, for people.
     pub story: Story,
+    /// The same of variants with which something else happens, by their names.
+    pub stories: &'static [(&'static str, Story)],
     /// Arms the variant with that name; it is empty where there are none.
     pub build: fn(&Parameters, &str) -> Box<dyn Scenario>,
 }
 
 impl Entry {
+    /// What happens with a variant, for people.
+    pub fn story_of(&self, variant: &str) -> &Story {
+        self.stories.iter().find(|(name, _)| *name == variant).map_or(&self.story, |(_, story)| story)
+    }
+
     /// The spellings by which it can be asked for: its id alone, and with each variant.
     pub fn spellings(&self) -> impl Iterator<Item = String> {
         let id = self.id;

@@ -13,6 +13,7 @@ pub(super) const ENTRY: Entry = Entry {
         know: "everything",
         timeline: &[(Agent, "calls a tool"), (Server, "answers"), (Agent, "reads the answer")],
     },
+    stories: &[],
     build: |_, _| Box::new(NoFault),
 };
 

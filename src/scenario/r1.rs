@@ -19,5 +19,6 @@ pub(super) const ENTRY: Entry = Entry {
             (Agent, "reads the answer"),
         ],
     },
+    stories: &[],
     build: |_, _| Rebuild::at_the_first_write(Strike::Aside),
 };

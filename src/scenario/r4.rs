@@ -1,7 +1,7 @@
 //! R4: the first write: the process is replaced while the write waits for its answer.
 
 use super::Who::{Agent, Between, Server};
-use super::rebuild::{Rebuild, Strike, VARIANTS};
+use super::rebuild::{REPLACED_DURING, Rebuild, Strike, VARIANTS};
 use super::{Entry, Story};
 
 pub(super) const ENTRY: Entry = Entry {
@@ -19,5 +19,6 @@ pub(super) const ENTRY: Entry = Entry {
             (Agent, "reads: server execution epoch changed while the call was in progress"),
         ],
     },
+    stories: REPLACED_DURING,
     build: |_, _| Rebuild::at_the_first_write(Strike::During),
 };

@@ -1,7 +1,7 @@
 //! R5: the first write: the same program is started anew on other dependencies.
 
 use super::Who::{Agent, Between};
-use super::rebuild::{Rebuild, Strike, VARIANTS};
+use super::rebuild::{REPLACED, Rebuild, Strike, VARIANTS};
 use super::{Entry, Story};
 
 pub(super) const ENTRY: Entry = Entry {
@@ -19,5 +19,6 @@ pub(super) const ENTRY: Entry = Entry {
             (Agent, "reads: server execution epoch changed"),
         ],
     },
+    stories: REPLACED,
     build: |_, _| Rebuild::at_the_first_write(Strike::Before),
 };

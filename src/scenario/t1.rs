@@ -18,6 +18,7 @@ pub(super) const ENTRY: Entry = Entry {
             (Agent, "reads: the request timed out"),
         ],
     },
+    stories: &[],
     build: |_, _| {
         armed(Plan {
             on: Trigger::WRITES,

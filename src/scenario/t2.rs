@@ -20,6 +20,7 @@ pub(super) const ENTRY: Entry = Entry {
             (Agent, "reads after the delay: the request timed out"),
         ],
     },
+    stories: &[],
     build: |parameters, _| {
         armed(Plan {
             on: Trigger::WRITES,

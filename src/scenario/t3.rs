@@ -20,6 +20,7 @@ pub(super) const ENTRY: Entry = Entry {
             (Agent, "reads the first half"),
         ],
     },
+    stories: &[],
     build: |_, _| {
         armed(Plan {
             on: Trigger::WRITES,

@@ -21,6 +21,7 @@ pub(super) const ENTRY: Entry = Entry {
             (Between, "sends the answer after all"),
         ],
     },
+    stories: &[],
     build: |parameters, _| {
         armed(Plan {
             on: Trigger::WRITES,

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::collections::HashMap;
 use std::time::Duration;
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{ChildStdin, ChildStdout};
 
 /// The version that is asked for: the newest that has a handshake.
@@ -17,6 +17,9 @@ pub(super) const MOST_PAGES: u32 = 1_000;
 
 /// How long a server that refused the handshake may take to list its tools without one.
 const SECOND_TRY: Duration = Duration::from_secs(5);
+
+/// The longest line that is read at once, in bytes: the rest of a runaway one counts as another.
+const LONGEST_LINE: u64 = 64 << 20;
 
 /// So much of what is no message is repeated, in characters.
 const NOISE_KEPT: usize = 200;
@@ -234,7 +237,7 @@ impl Talk {
         let mut line = Vec::new();
         loop {
             line.clear();
-            match self.stdout.read_until(b'\n', &mut line).await {
+            match next_line(&mut self.stdout, &mut line).await {
                 Ok(0) | Err(_) => return Err(Trouble::Gone),
                 Ok(_) => {}
             }
@@ -269,7 +272,7 @@ impl Talk {
     /// What a server wrote before it ended often says why.
     pub(super) async fn hear_out(&mut self) {
         let mut line = Vec::new();
-        while matches!(self.stdout.read_until(b'\n', &mut line).await, Ok(read) if read > 0) {
+        while matches!(next_line(&mut self.stdout, &mut line).await, Ok(read) if read > 0) {
             if serde_json::from_slice::<Reply<'_>>(&line).is_err() {
                 self.heard(&line);
             }
@@ -288,6 +291,12 @@ impl Talk {
         }
         self.noise.extend(line.chars().take(NOISE_KEPT));
     }
+}
+
+/// Reads a line. A pipe that is always full must not keep a time limit from being seen.
+async fn next_line(stdout: &mut BufReader<ChildStdout>, line: &mut Vec<u8>) -> std::io::Result<usize> {
+    tokio::task::coop::consume_budget().await;
+    stdout.take(LONGEST_LINE).read_until(b'\n', line).await
 }
 
 /// The parameters of `tools/call`.

@@ -53,6 +53,8 @@ fn file(name: &str, folder: &dyn Fn(&str) -> Option<PathBuf>) -> Result<PathBuf,
     if name.contains(['/', '.']) {
         return Ok(PathBuf::from(name));
     }
+    // What is empty is not set.
+    let folder = |variable: &str| folder(variable).filter(|path| !path.as_os_str().is_empty());
     let state = folder("XDG_STATE_HOME")
         .or_else(|| folder("HOME").map(|home| home.join(".local/state")))
         .ok_or_else(|| AgentError::NoFolder(name.to_owned()))?;
@@ -76,6 +78,8 @@ mod tests {
         assert_eq!(at("hotel"), "/home/ada/.local/state/nochmal/sessions/hotel.db");
         assert_eq!(at("./hotel"), "./hotel");
         assert_eq!(at("hotel.db"), "hotel.db");
+        let empty = |_: &str| Some(PathBuf::new());
+        assert!(file("hotel", &empty).unwrap_err().to_string().contains("./hotel.db"));
         assert!(file("hotel", &|_| None).unwrap_err().to_string().contains("./hotel.db"));
     }
 }

@@ -75,6 +75,7 @@ impl<M: Model> Retrying<M> {
             };
             if let Some(listener) = request.listener {
                 listener.discarded();
+                listener.failed(&error);
             }
             tracing::debug!(%error, ?wait, "asking the model again");
             retries += 1;

@@ -42,6 +42,15 @@ pub enum Input {
         /// The text, without a line break at its end.
         message: String,
     },
+    /// One side of a connection wrote a line that is not UTF-8.
+    NotText {
+        /// Which connection.
+        connection: ConnectionId,
+        /// Its client did; otherwise its upstream.
+        by_client: bool,
+        /// The beginning of the line, made readable.
+        head: String,
+    },
     /// A client went away.
     ClientDisconnected {
         /// Which.

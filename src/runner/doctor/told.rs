@@ -39,7 +39,7 @@ pub fn json(facts: &Facts, diagnosis: &Diagnosis) -> String {
 /// For people; `width` is that of the terminal.
 pub fn text(facts: &Facts, diagnosis: &Diagnosis, width: Option<u16>) -> String {
     let mut text = String::new();
-    let mut agents = table(&["agent", "installed", "tested", "", "set", "not set"], width);
+    let mut agents = table(&["agent", "installed", "tested", "version", "set", "not set"], width);
     for profile in &facts.profiles {
         let variables = |set: bool| {
             let all = profile.keys.iter().chain(&profile.urls);
@@ -96,7 +96,11 @@ fn trimmed(table: &Table) -> String {
     table
         .to_string()
         .lines()
-        .map(|line| line.trim_end().trim_start_matches(' '))
+        .map(|line| {
+            // What goes on below a cell stays below it.
+            let line = line.trim_end();
+            line.strip_prefix(' ').unwrap_or(line)
+        })
         .collect::<Vec<_>>()
         .join("\n")
 }

@@ -418,7 +418,13 @@ impl<'a> Examined<'a> {
         if !stderr.is_empty() && !text.contains(stderr) {
             text.push_str(&format!("; its stderr ends with: {}", last(stderr)));
         }
-        self.findings.problems.push(Finding { code: "run_failed", text, help: None });
+        let finding = Finding { code: "run_failed", text, help: None };
+        // A program that could not begin asks no model: its own words say why.
+        let place = match self.run.reason_code {
+            ReasonCode::AgentFailed => 0,
+            _ => self.findings.problems.len(),
+        };
+        self.findings.problems.insert(place, finding);
     }
 }
 
