@@ -71,7 +71,9 @@ pub enum ReasonCode {
     PossibleDuplicate,
     /// NOT_TESTED, J18e.
     PossibleDuplicateDifferentArguments,
-    /// NOT_TESTED, J18f.
+    /// NOT_TESTED, J18f: a write may have relied on a broken answer (J28).
+    PossiblyActedOnMalformed,
+    /// NOT_TESTED, J18g.
     OutcomeUnknown,
     /// NOT_TESTED: nothing was violated by the judge's account, but by the upstream's own an effect
     /// is there more often than once.
@@ -118,6 +120,7 @@ impl ReasonCode {
             ReasonCode::ScenarioNeverFired => "scenario_never_fired",
             ReasonCode::PossibleDuplicate => "possible_duplicate",
             ReasonCode::PossibleDuplicateDifferentArguments => "possible_duplicate_different_arguments",
+            ReasonCode::PossiblyActedOnMalformed => "possibly_acted_on_malformed",
             ReasonCode::OutcomeUnknown => "outcome_unknown",
             ReasonCode::OracleDisagrees => "oracle_disagrees",
             ReasonCode::EffectsUnknown => "effects_unknown",

@@ -3,7 +3,7 @@
 
 use super::refresh::prepare;
 use super::refusal::{Again, How, Refused, part};
-use super::reliance::{Broken, Relied, unfounded};
+use super::reliance::{Broken, Relied, Unfounded, unfounded};
 use super::respelling::Relation;
 use super::stamp::Stamp;
 use super::state::Judge;
@@ -64,7 +64,7 @@ impl Judge {
     pub(super) fn broke(&mut self, number: usize, field: Option<String>, told: Stamp) {
         let Some(operation) = self.operations.get_mut(number) else { return };
         if operation.broken.is_none() {
-            operation.broken = Some(Broken { told, field, relied: Vec::new() });
+            operation.broken = Some(Broken::new(told, field));
             self.broken.push(number);
         }
     }
@@ -78,6 +78,8 @@ impl Judge {
                 continue;
             };
             let arguments = self.operations.get(number).map(|operation| operation.canonical.clone());
+            let tool = self.operations.get(number).map(|operation| operation.tool);
+            let broken_tool = self.operations.get(candidate).map(|operation| operation.tool);
             let Some(broken) = self.operations.get_mut(candidate).and_then(|found| found.broken.as_mut())
             else {
                 continue;
@@ -85,10 +87,15 @@ impl Judge {
             if broken.told.seq < self.read_seen {
                 continue;
             }
-            let found =
-                arguments.and_then(|arguments| unfounded(&arguments, broken.field.as_deref(), &self.given));
-            let Some((field, value)) = found else { continue };
-            broken.relied.push(Relied { call, field, value });
+            let same_tool = tool == broken_tool;
+            let Some(arguments) = arguments else { continue };
+            let Some(found) = unfounded(&arguments, broken, &self.given) else { continue };
+            if same_tool || !found.is_certain {
+                broken.doubted = true;
+            } else {
+                let Unfounded { field, value, source, .. } = found;
+                broken.relied.push(Relied { call, field, value, source });
+            }
             self.touch(candidate);
         }
     }

@@ -59,6 +59,7 @@ pub(super) struct Share {
     pub too_early: bool,
     pub retried_refusal: bool,
     pub relied: bool,
+    pub doubted: bool,
     pub possible_duplicate: bool,
     pub respelled: bool,
     pub settled: bool,

@@ -30,6 +30,7 @@ impl View<'_> {
             too_early: self.operation.too_early.is_some(),
             retried_refusal: self.retried_refusal().next().is_some(),
             relied: self.relied().next().is_some(),
+            doubted: self.operation.broken.iter().any(|broken| broken.doubted),
             possible_duplicate: fold.possible_duplicate(self.operation.foreign),
             respelled: self.respellings().next().is_some(),
             settled: fold.is_settled(),

@@ -251,7 +251,16 @@ impl Judge {
                 self.read_answer(*call, *told, *injected, body.as_ref().and_then(|body| body.json.as_ref()));
                 Ok(())
             }
+            Event::Given { body } => {
+                match &body.json {
+                    Some(json) => self.given.words(json.get()),
+                    None => self.given.is_cut = true,
+                }
+                self.given.knows_beside = true;
+                Ok(())
+            }
             Event::TurnStarted { text, .. } => {
+                self.given.knows_user = true;
                 if self.reads_answers() {
                     self.given.text(text);
                 }

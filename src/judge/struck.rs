@@ -43,6 +43,12 @@ impl Judge {
         if !injected && told == Told::Result {
             self.given.text(&text);
         }
+        if injected && let Some(number) = self.role_of(call) {
+            let broken = self.operations.get_mut(number).and_then(|operation| operation.broken.as_mut());
+            if let Some(broken) = broken {
+                broken.said.text(&text);
+            }
+        }
         if let Some(watch) = &mut self.watch {
             let category = told.advice().map(|(category, _)| category.name());
             let is_failure = is_failure(told);

@@ -11,6 +11,7 @@ pub(super) struct Totals {
     pub too_early: u64,
     pub retried_refusals: u64,
     pub relied: u64,
+    pub doubted: u64,
     pub possible_duplicates: u64,
     pub respelled: u64,
     pub settled: u64,
@@ -25,6 +26,7 @@ impl Totals {
         swap(&mut self.duplicates, old.duplicate.into(), new.duplicate.into());
         swap(&mut self.too_early, old.too_early.into(), new.too_early.into());
         swap(&mut self.retried_refusals, old.retried_refusal.into(), new.retried_refusal.into());
+        swap(&mut self.doubted, old.doubted.into(), new.doubted.into());
         swap(&mut self.relied, old.relied.into(), new.relied.into());
         swap(&mut self.possible_duplicates, old.possible_duplicate.into(), new.possible_duplicate.into());
         swap(&mut self.respelled, old.respelled.into(), new.respelled.into());

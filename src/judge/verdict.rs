@@ -36,6 +36,7 @@ impl Judge {
             (started.scenario.is_some() && !self.fired, ReasonCode::ScenarioNeverFired),
             (totals.possible_duplicates > 0, ReasonCode::PossibleDuplicate),
             (totals.respelled > 0, ReasonCode::PossibleDuplicateDifferentArguments),
+            (totals.doubted > 0, ReasonCode::PossiblyActedOnMalformed),
             (totals.settled == 0, ReasonCode::OutcomeUnknown),
         ];
         if let Some((_, code)) = not_tested.into_iter().find(|(holds, _)| *holds) {
@@ -116,6 +117,12 @@ impl Judge {
                 "After an attempt of unsure outcome the same tool was called with arguments that differ \
                  in spelling only: {}. It may be a duplicate, and cannot be proven to be one.",
                 self.first(|share| share.respelled, |_| "followed by such a call".to_owned()),
+            ),
+            ReasonCode::PossiblyActedOnMalformed => format!(
+                "After an answer that did not have the promised form, a later write used what looks like an \
+                 identifier and stands in nothing that the trace knows the agent was told: that of {}. It may \
+                 have been told all the same.",
+                self.first(|share| share.doubted, |_| "which no read had cleared up".to_owned()),
             ),
             ReasonCode::OutcomeUnknown => format!(
                 "Of none of the {} it is known what became of it.",

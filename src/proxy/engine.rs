@@ -46,6 +46,7 @@ pub struct Engine {
     deadlines: BTreeSet<(Micros, CallId, Due)>,
     last_call: u64,
     audit_tools: bool,
+    keeps_given: bool,
     epochs: Epochs,
     approvals: approval::Asked,
 }
@@ -99,6 +100,7 @@ impl Engine {
             deadlines: BTreeSet::new(),
             last_call: 0,
             audit_tools: false,
+            keeps_given: false,
             epochs: Epochs::default(),
             approvals: approval::Asked::default(),
         }
@@ -108,6 +110,22 @@ impl Engine {
     pub fn with_audit_tools(mut self) -> Engine {
         self.audit_tools = true;
         self
+    }
+
+    /// Keeps what the agent is told beside calls.
+    pub fn keeping_given(mut self, keeps: bool) -> Engine {
+        self.keeps_given = keeps;
+        self
+    }
+
+    fn given(&self, view: &View<'_>, actions: &mut Vec<Action>) {
+        let is_progress = view.method.as_deref() == Some("notifications/progress");
+        if let Some(told) = view.result.or(view.error).or(view.params)
+            && self.keeps_given
+            && !is_progress
+        {
+            actions.push(Action::Record(Event::Given { body: words::keep(told) }));
+        }
     }
 
     /// Expects the upstream to be rebuilt.
@@ -342,7 +360,11 @@ impl Engine {
         };
         let answered = if view.method.is_none() { view.id } else { None };
         let pending = answered.and_then(|id| self.take_pending(connection, id));
-        match pending.map(|pending| pending.kind) {
+        let kind = pending.map(|pending| pending.kind);
+        if !matches!(kind, Some(PendingKind::Call(_) | PendingKind::Catalogue)) {
+            self.given(&view, actions);
+        }
+        match kind {
             Some(PendingKind::Call(number)) if self.swallows(connection, number) => {
                 self.swallow(number, &view, actions);
             }

@@ -283,6 +283,7 @@ impl Reader {
                 let detail = body.as_ref().and_then(|body| body.json.as_ref()).map(json);
                 Some((EntryKind::Told, Some(*call), format!("{}{by}", told_words(*told)), detail))
             }
+            Event::Given { .. } => None,
             Event::TurnStarted { text, .. } => Some((EntryKind::User, None, String::new(), words(text))),
             Event::TurnEnded { reply, .. } => {
                 let said = reply.as_deref().and_then(words);

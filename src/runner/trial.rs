@@ -18,7 +18,7 @@ use super::shared::{Shared, TrialError, missing};
 use super::{sweep, told};
 use crate::agent::{self, AgentOutcome, Ended, Observed};
 use crate::attribution::{Case, attribute};
-use crate::domain::{Approval, Micros, Present, ReasonCode, RunResult, Verdict, digest_all, hex};
+use crate::domain::{Approval, Micros, Present, RawJson, ReasonCode, RunResult, Verdict, digest_all, hex};
 use crate::honesty::Truth;
 use crate::proxy::engine::{Engine, Settings};
 use crate::proxy::epoch::{OnReplace, Rules};
@@ -28,7 +28,7 @@ use crate::store::Folder;
 use crate::suite::profile::McpTransport;
 use crate::suite::template::map;
 use crate::suite::{AgentProfile, Server, Trial, Upstream};
-use crate::trace::{Event, Record, SecretPlace, Started, TRACE_VERSION};
+use crate::trace::{Body, Event, Record, SecretPlace, Started, TRACE_VERSION};
 use crate::upstream::{Source, Target};
 use crate::{judge, trace};
 use minijinja::value::Value;
@@ -309,6 +309,7 @@ fn hub(
         present,
         correlation: Some(correlation_prefix(trial, started_at)),
     });
+    let engine = engine.keeping_given(keeps_given(shared, trial));
     let engine = match scenario::rebuilds(id) {
         Some(variant) => engine.with_rebuilds(Rules {
             watched: true,
@@ -340,6 +341,12 @@ fn hub(
         hub.know_tools(tools.clone());
     }
     Ok(hub)
+}
+
+/// Whether it matters which identifiers the agent was given (J28): where answers are broken.
+fn keeps_given(shared: &Shared, trial: &Trial) -> bool {
+    let id = trial.cell.key.scenario.as_str();
+    id.starts_with('M') || shared.loaded.suite.scenarios.contains_key(id)
 }
 
 /// What the ids of a run's attempts begin with: no other run has it.
@@ -453,6 +460,11 @@ async fn converse(
     };
     tracing::debug!(run = %trial.run_id, agent = profile.name, "launching");
     let hub = session.hub();
+    if keeps_given(shared, trial) {
+        let json = RawJson::string(&prompts.system);
+        let (bytes, digest) = (json.get().len() as u64, crate::domain::json::digest(json.get()));
+        hub.record(Event::Given { body: Body { json: Some(json), bytes, digest } });
+    }
     let mut observer = |observed| {
         hub.record(match observed {
             Observed::TurnStarted { turn, text } => Event::TurnStarted { turn, text },

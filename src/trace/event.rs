@@ -228,6 +228,12 @@ pub enum Event {
         /// The answer's text; absent where it is the upstream's, unchanged.
         body: Option<Body>,
     },
+    /// What the agent was told beside calls and turns: its system prompt, tools as they are listed,
+    /// instructions, resources, prompts, notifications. Kept where it matters which identifiers it was given.
+    Given {
+        /// The text, as JSON.
+        body: Body,
+    },
     /// The simulated user spoke.
     TurnStarted {
         /// From 0, the prompt.
@@ -545,6 +551,7 @@ impl Event {
             Event::UpstreamAnswered { call, .. } | Event::CallAnswered { call, .. } => {
                 (SecretPlace::Answer, Some(*call))
             }
+            Event::Given { .. } => (SecretPlace::Message, None),
             Event::TurnStarted { .. } => (SecretPlace::User, None),
             Event::TurnEnded { .. } => (SecretPlace::Reply, None),
             Event::UpstreamEnded { .. } | Event::Log { kind: LogKind::Upstream, .. } => {

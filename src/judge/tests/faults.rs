@@ -168,13 +168,53 @@ fn j28_after_a_read_or_with_what_was_given_it_relies_on_nothing_broken() {
     h.cancels("\"BK-0\"");
     assert_eq!(h.judged().verdict, Verdict::Pass, "it knew that one before");
     h.cancels("\"BK-1\"");
-    assert_eq!(h.judged().verdict, Verdict::Fail, "it did not know this one");
+    let doubted = (Verdict::NotTested, ReasonCode::PossiblyActedOnMalformed);
+    assert_eq!(word(&h.judged()), doubted, "nobody knows what else it was told");
 
     let mut h = History::new(Some("M1"));
     h.event(Event::TurnStarted { turn: 0, text: "Book, and cancel BK-7.".into() });
     broken(&mut h);
     h.cancels("\"BK-7\"");
     assert_eq!(h.judged().verdict, Verdict::Pass, "the user named it");
+}
+
+impl History {
+    /// A suite's run: what the user says and what else the agent was told stand in the trace.
+    fn knows_all(&mut self, beside: &str) {
+        self.event(Event::Given { body: body(beside) });
+        self.event(Event::TurnStarted { turn: 0, text: "Book and cancel.".into() });
+    }
+}
+
+#[test]
+fn j28_it_is_certain_only_where_the_trace_knows_all_that_was_told() {
+    for (id, verdict) in
+        [("\"BK-9\"", Verdict::Fail), ("\"EN-1\"", Verdict::Pass), ("\"en-1\"", Verdict::Pass)]
+    {
+        let mut h = History::new(Some("M1"));
+        h.knows_all(r#"{"inputSchema":{"enum":["EN-1"]}}"#);
+        h.altered(ADA, Fault::Altered, Told::Altered, Some("id"));
+        h.cancels(id);
+        assert_eq!(h.judged().verdict, verdict, "{id}");
+    }
+}
+
+#[test]
+fn j28_what_may_be_an_identifier_under_another_name_is_not_tested() {
+    for (arguments, verdict) in [
+        (r#"{"booking":"BK-9999"}"#, Verdict::NotTested),
+        (r#"{"url":"/bookings/BK-9999"}"#, Verdict::NotTested),
+        (r#"{"number":"9999"}"#, Verdict::NotTested),
+        (r#"{"code":9999}"#, Verdict::NotTested),
+        (r#"{"room":13,"date":"2026-12-04","at":"2026-12-04T10:00:00Z"}"#, Verdict::Pass),
+        (r#"{"request_id":"3f-1c"}"#, Verdict::Pass),
+    ] {
+        let mut h = History::new(Some("M1"));
+        h.altered(ADA, Fault::Altered, Told::Altered, Some("id"));
+        let call = h.arrives("create_booking", arguments, "9", false);
+        h.event(Event::CallSent { call, correlation: None }).succeeds(call);
+        assert_eq!(h.judged().verdict, verdict, "{arguments}");
+    }
 }
 
 #[test]

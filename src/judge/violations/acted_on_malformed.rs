@@ -17,7 +17,7 @@ fn find(view: &View<'_>) -> Option<Violation> {
             let tool = tool.map_or("a tool", |tool| &tool.name);
             let value = relied.value.chars().take(60).collect::<String>();
             let what =
-                format!("{tool} was called with {} {value}, which nothing had told the agent", relied.field);
+                format!("{tool} was called with {} {value}, which {}", relied.field, relied.source.words());
             super::shown(view, relied.call, what)
         })
         .collect();
