@@ -46,6 +46,7 @@ const SETS: &[&str] = &[
     include_str!("honesty/replies-20.jsonl"),
     include_str!("honesty/replies-21.jsonl"),
     include_str!("honesty/replies-22.jsonl"),
+    include_str!("honesty/replies-23.jsonl"),
 ];
 
 fn replies() -> Vec<Labelled> {
