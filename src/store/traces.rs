@@ -2,7 +2,7 @@
 //! each chain. What a trace proves is held against the verdict of its run, which has no chain.
 
 use super::folder::Folder;
-use crate::domain::{ApprovalRequest, CellId, ReasonCode, RunId, RunResult, Verdict};
+use crate::domain::{ApprovalRequest, CellId, Present, ReasonCode, RunId, RunResult, Verdict};
 use crate::judge::{Judgement, judge};
 use crate::trace::{Event, Record, TraceError, read_sound, verify};
 use std::collections::HashSet;
@@ -243,9 +243,12 @@ impl Told<'_> {
             (None, Some(_)) => "chaos",
             (None, None) => "none",
         };
+        // A fault of a suite's own has a form of its own where the axis asks for none.
+        let plain = Present::Plain.name();
+        let form = if key.present == plain { plain } else { started.present.name() };
         let texts = [
             ("scenario", key.scenario.as_str(), own),
-            ("present", key.present.as_str(), started.present.name()),
+            ("present", key.present.as_str(), form),
             ("start", self.started_at, started.started_at.as_str()),
         ];
         let other = texts.into_iter().find(|(_, told, own)| told != own);
