@@ -45,6 +45,9 @@ pub(super) struct Parted {
     pub credentials: Vec<String>,
 }
 
+/// How deep credentials are looked for: nobody who asks for something hides who asks below this.
+const DEEPEST: usize = 32;
+
 /// Names, without what joins their words, that say who asks and not what is asked for.
 const CREDENTIALS: &[&str] = &[
     "token",
@@ -126,15 +129,19 @@ impl Finder {
     }
 
     /// What is left of a value without its credentials; none where it held nothing else.
-    fn strip(&mut self, value: &RawJson, place: &str) -> Option<RawJson> {
+    fn strip(&mut self, value: &RawJson, place: &str, depth: usize) -> Option<RawJson> {
         let text = value.get();
+        if depth > DEEPEST {
+            return Some(value.clone());
+        }
         match text.trim_start().chars().next() {
-            Some('{') => self.strip_object(value, place),
+            Some('{') => self.strip_object(value, place, depth),
             Some('[') => {
                 let Ok(items) = serde_json::from_str::<Vec<RawJson>>(text) else {
                     return Some(value.clone());
                 };
-                let left: Vec<RawJson> = items.iter().filter_map(|item| self.strip(item, place)).collect();
+                let left: Vec<RawJson> =
+                    items.iter().filter_map(|item| self.strip(item, place, depth + 1)).collect();
                 if left.is_empty() && !items.is_empty() {
                     return None;
                 }
@@ -148,7 +155,7 @@ impl Finder {
         }
     }
 
-    fn strip_object(&mut self, value: &RawJson, place: &str) -> Option<RawJson> {
+    fn strip_object(&mut self, value: &RawJson, place: &str, depth: usize) -> Option<RawJson> {
         let Ok(fields) = serde_json::from_str::<BTreeMap<String, RawJson>>(value.get()) else {
             return Some(value.clone());
         };
@@ -161,7 +168,7 @@ impl Finder {
             let inside = format!("{place}.{name}");
             if is_credential(name) {
                 self.found(&inside, member);
-            } else if let Some(member) = self.strip(member, &inside) {
+            } else if let Some(member) = self.strip(member, &inside, depth + 1) {
                 left.insert(name, member);
             }
         }
@@ -172,12 +179,12 @@ impl Finder {
     }
 }
 
-/// Parts credentials, at any depth, from what is asked for. A part that held nothing else goes with them.
+/// Parts credentials from what is asked for. A part that held nothing else goes with them.
 pub(super) fn part(operation: &str) -> Parted {
     let whole = || Parted { bare: operation.to_owned(), credentials: Vec::new() };
     let Ok(arguments) = RawJson::parse(operation) else { return whole() };
     let mut finder = Finder::default();
-    let left = finder.strip(&arguments, "");
+    let left = finder.strip(&arguments, "", 0);
     let mut credentials = finder.credentials;
     if credentials.is_empty() {
         return whole();
@@ -191,7 +198,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn j27_credentials_are_parted_at_any_depth() {
+    fn j27_credentials_are_parted_wherever_they_stand() {
         for (operation, bare) in [
             (r#"{"x":1,"token":"a"}"#, r#"{"x":1}"#),
             (r#"{"x":1,"X-Api-Key":"a"}"#, r#"{"x":1}"#),
@@ -209,6 +216,17 @@ mod tests {
             let parted = part(operation);
             assert_eq!(parted.bare, canonical(bare), "{operation}");
             assert!(!parted.credentials.is_empty(), "{operation}");
+        }
+    }
+
+    #[test]
+    fn j27_arguments_of_any_depth_are_parted() {
+        for (open, close) in [("[", "]"), (r#"{"a":"#, "}")] {
+            let inside = format!("{}{}{}", open.repeat(100_000), r#"{"token":"b"}"#, close.repeat(100_000));
+            let operation = format!(r#"{{"deep":{inside},"token":"a"}}"#);
+            let parted = part(&operation);
+            assert_eq!(parted.credentials, [r#".token="a""#]);
+            assert_eq!(parted.bare.len(), operation.len() - r#","token":"a""#.len());
         }
     }
 

@@ -260,3 +260,12 @@ proptest! {
         let _ = Pieces::default().found(&secrets, &0, &text);
     }
 }
+
+#[test]
+fn json_of_any_depth_is_searched() {
+    for (open, close) in [("[", "]"), (r#"{"a":"#, "}")] {
+        let deep = format!(r#"{}"{VALUE}"{}"#, open.repeat(100_000), close.repeat(100_000));
+        assert_eq!(secrets().found_in_json(&deep), BTreeSet::from(["API_KEY"]));
+        assert!(!secrets().hide_json(&deep).contains(VALUE));
+    }
+}
