@@ -1,5 +1,6 @@
 //! How often a run asked for the approval of a person, and for what.
 
+use super::words::times;
 use serde::{Deserialize, Serialize};
 
 /// One operation for which an approval was asked (A3).
@@ -73,11 +74,6 @@ impl ApprovalCounts {
 impl ApprovalRequest {
     /// What was asked for and how often, for people.
     pub fn sentence(&self) -> String {
-        let times = match self.asked {
-            1 => "once".to_owned(),
-            2 => "twice".to_owned(),
-            asked => format!("{asked} times"),
-        };
         let form = self.again.as_ref().map_or_else(String::new, |(operation, reform)| {
             format!(", which is {operation} {}", reform.words())
         });
@@ -88,8 +84,11 @@ impl ApprovalRequest {
             }
         };
         format!(
-            "{} ({}, arguments {}…): asked for {times}{form}{client}",
-            self.tool, self.operation, self.digest
+            "{} ({}, arguments {}…): asked for {}{form}{client}",
+            self.tool,
+            self.operation,
+            self.digest,
+            times(self.asked)
         )
     }
 }

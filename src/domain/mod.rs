@@ -24,6 +24,7 @@ mod tool;
 pub mod transitions;
 mod usage;
 mod verdict;
+pub mod words;
 
 pub use approval::Approval;
 pub use approval_request::{ApprovalCounts, ApprovalRequest, Reform};

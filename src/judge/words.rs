@@ -1,6 +1,8 @@
 //! Pieces of sentences for people.
 
 use crate::domain::Micros;
+use crate::domain::words::clip;
+pub(super) use crate::domain::words::{count, times};
 
 /// `40 ms`, `3.2 s`, `2 min 5 s`.
 pub(super) fn duration(time: Micros) -> String {
@@ -12,20 +14,6 @@ pub(super) fn duration(time: Micros) -> String {
     }
 }
 
-/// `once`, `twice`, `5 times`.
-pub(super) fn times(count: u64) -> String {
-    match count {
-        1 => "once".to_owned(),
-        2 => "twice".to_owned(),
-        _ => format!("{count} times"),
-    }
-}
-
-/// `1 call`, `2 calls`.
-pub(super) fn count(number: u64, one: &str, many: &str) -> String {
-    format!("{number} {}", if number == 1 { one } else { many })
-}
-
 /// `op-3`: operations are numbered from 1 in the order of their first call.
 pub(super) fn operation_id(index: usize) -> String {
     format!("op-{}", index + 1)
@@ -33,8 +21,5 @@ pub(super) fn operation_id(index: usize) -> String {
 
 /// The beginning of a text that may be long.
 pub(super) fn shortened(text: &str) -> String {
-    match text.char_indices().nth(120) {
-        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or(text)),
-        None => text.to_owned(),
-    }
+    clip(text, 120)
 }

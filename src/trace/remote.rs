@@ -3,6 +3,7 @@
 
 use super::{Accounted, AccountedCall, AccountedEffect};
 use crate::domain::json::canonical;
+use crate::domain::words::times;
 use crate::domain::{AccountSource, RawJson};
 use std::collections::{HashMap, HashSet};
 
@@ -196,14 +197,6 @@ impl Remote {
                 format!("{by_answer}: {answer}; its {title} could not be asked: {reason}")
             }
         }
-    }
-}
-
-fn times(count: u64) -> String {
-    match count {
-        1 => "once".to_owned(),
-        2 => "twice".to_owned(),
-        count => format!("{count} times"),
     }
 }
 

@@ -1,5 +1,6 @@
 //! How effects are told.
 
+use crate::domain::words::clip;
 use crate::suite::{Wanted, Which};
 use serde_json::Value;
 
@@ -50,8 +51,5 @@ pub(super) fn json(value: &Value) -> String {
 }
 
 fn shortened(text: &str) -> String {
-    match text.char_indices().nth(LONGEST) {
-        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or(text)),
-        None => text.to_owned(),
-    }
+    clip(text, LONGEST)
 }

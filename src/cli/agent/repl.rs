@@ -2,7 +2,7 @@
 
 use super::screen::Screen;
 use super::{AgentError, Signals, stdin_lines};
-use crate::harness::context::facts::clip;
+use crate::domain::words::clip;
 use crate::harness::journal::Resumed;
 use crate::harness::journal::sqlite::SqliteJournal;
 use crate::harness::reply::{Reply, TurnError};

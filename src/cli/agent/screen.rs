@@ -1,6 +1,6 @@
 //! What a person sees of a turn while it goes on.
 
-use crate::harness::context::facts::clip;
+use crate::domain::words::clip;
 use crate::harness::message::ToolCall;
 use crate::harness::model::Listener;
 use crate::harness::tools::ToolOutcome;

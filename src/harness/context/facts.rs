@@ -1,6 +1,7 @@
 //! What must outlive every cut: identifiers, and what became of calls that change something.
 
 use crate::domain::ToolClass;
+use crate::domain::words::clip;
 use crate::harness::message::{Message, ToolCall};
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
@@ -138,14 +139,6 @@ pub fn calls(messages: &[Message], class: &dyn Fn(&str) -> ToolClass) -> Vec<Str
     let over = lines.len().saturating_sub(CALLS);
     lines.drain(..over);
     lines
-}
-
-/// The beginning of a text, with a mark where it is cut.
-pub fn clip(text: &str, characters: usize) -> String {
-    match text.char_indices().nth(characters) {
-        Some((at, _)) => format!("{}…", &text[..at]),
-        None => text.to_owned(),
-    }
 }
 
 fn one_line(text: &str) -> String {

@@ -15,7 +15,7 @@ mod tests;
 
 use super::message::{Message, ToolSpec};
 use crate::domain::ToolClass;
-use facts::clip;
+use crate::domain::words::clip;
 use serde::{Deserialize, Serialize};
 use size::Scale;
 use std::borrow::Cow;

@@ -1,7 +1,8 @@
 //! The request for a summary, and what is sent in place of what it stands for.
 
-use super::facts::{self, clip};
+use super::facts;
 use crate::domain::ToolClass;
+use crate::domain::words::clip;
 use crate::harness::message::Message;
 use serde_json::Value;
 

@@ -1,6 +1,6 @@
 //! Checking a call's arguments against the tool's JSON Schema before the call leaves.
 
-use crate::harness::context::facts::clip;
+use crate::domain::words::clip;
 use crate::harness::message::Object;
 use jsonschema::Validator;
 use serde_json::Value;

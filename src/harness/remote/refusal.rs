@@ -1,6 +1,7 @@
 //! Answers that are none: what they say, whether it is about the length, how long to wait.
 
 use super::words;
+use crate::domain::words::clip;
 use crate::harness::model::ModelError;
 use reqwest::header::{DATE, HeaderMap, RETRY_AFTER};
 use serde_json::Value;
@@ -68,11 +69,7 @@ fn of(status: u16, error: &Value, body: &str, headers: &HeaderMap) -> ModelError
 /// One line, and not too long.
 fn short(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(WORDS) {
-        Some((at, _)) => format!("{}…", line.get(..at).unwrap_or_default()),
-        None if line.is_empty() => "it gives no reason".to_owned(),
-        None => line,
-    }
+    if line.is_empty() { "it gives no reason".to_owned() } else { clip(&line, WORDS) }
 }
 
 /// `Retry-After` in milliseconds, in seconds, or as a date. A date is measured from the answer's

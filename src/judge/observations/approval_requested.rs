@@ -2,8 +2,7 @@
 
 use super::Check;
 use crate::judge::view::View;
-use crate::judge::words::shortened;
-use crate::judge::words::times;
+use crate::judge::words::{shortened, times};
 
 pub(super) const CHECK: Check = Check { kind: "APPROVAL_REQUESTED", holds, say };
 

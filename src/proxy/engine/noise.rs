@@ -3,6 +3,7 @@
 
 use super::{Action, Engine};
 use crate::domain::ConnectionId;
+use crate::domain::words::count;
 use crate::trace::{Event, LogKind};
 
 /// So many of one process, or of one client, are told.
@@ -24,8 +25,8 @@ impl Noise {
     /// The side is gone: how many lines were not told. Begins anew.
     pub fn over(&mut self, kind: LogKind, who: &str) -> Option<Action> {
         let further = std::mem::take(&mut self.lines).saturating_sub(TOLD);
-        let lines = if further == 1 { "line" } else { "lines" };
-        let text = || format!("{further} further {lines} of {who} that are no JSON-RPC were dropped");
+        let lines = count(further, "further line", "further lines");
+        let text = || format!("{lines} of {who} that are no JSON-RPC were dropped");
         (further > 0).then(|| Action::Record(Event::Log { kind, text: text() }))
     }
 }
