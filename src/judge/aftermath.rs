@@ -72,23 +72,19 @@ impl Judge {
     /// A write arrived: does it rely on an answer that broke its contract, with no successful read
     /// since?
     pub(super) fn compare_with_broken(&mut self, number: usize, call: usize) {
+        let Some(write) = self.operations.get(number) else { return };
+        let (arguments, tool) = (write.canonical.clone(), write.tool);
         for at in 0..self.broken.len() {
             let Some(candidate) = self.broken.get(at).copied().filter(|candidate| *candidate != number)
             else {
                 continue;
             };
-            let arguments = self.operations.get(number).map(|operation| operation.canonical.clone());
-            let tool = self.operations.get(number).map(|operation| operation.tool);
-            let broken_tool = self.operations.get(candidate).map(|operation| operation.tool);
-            let Some(broken) = self.operations.get_mut(candidate).and_then(|found| found.broken.as_mut())
+            let Some(operation) = self.operations.get_mut(candidate) else { continue };
+            let same_tool = operation.tool == tool;
+            let Some(broken) = operation.broken.as_mut().filter(|broken| broken.told.seq >= self.read_seen)
             else {
                 continue;
             };
-            if broken.told.seq < self.read_seen {
-                continue;
-            }
-            let same_tool = tool == broken_tool;
-            let Some(arguments) = arguments else { continue };
             let Some(found) = unfounded(&arguments, broken, &self.given) else { continue };
             if same_tool || !found.is_certain {
                 broken.doubted = true;

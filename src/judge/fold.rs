@@ -4,7 +4,6 @@
 //! costs the same whether its operation was attempted twice before or ten thousand times.
 
 use super::history::{Attempt, Call, Outcome};
-use super::sender::SentBy;
 use super::stamp::Stamp;
 use crate::domain::Micros;
 use crate::trace::Told;
@@ -135,12 +134,10 @@ impl Fold {
             self.after_timeout |= after_timeout;
             self.parallel |= parallel;
             self.verified_before |= self.settled_first.is_some_and(|first| first < attempt.read_before);
-            let by_transport = attempt.sender.as_ref().is_some_and(|sender| sender.by == SentBy::Transport);
-            match () {
-                // No prompt changes what a transport does.
-                () if by_transport => {}
-                () if after_timeout && !parallel => self.ghost_repeats += 1,
-                () => self.plain_repeats += 1,
+            // No prompt changes what a transport does.
+            if !attempt.is_by_transport() {
+                let is_ghost = after_timeout && !parallel;
+                *(if is_ghost { &mut self.ghost_repeats } else { &mut self.plain_repeats }) += 1;
             }
         }
         self.executed_at = Some(sent);

@@ -1,6 +1,6 @@
 //! What a trace says of one call and of one attempt (J4–J9), without any rule of judgement.
 
-use super::sender::Sender;
+use super::sender::{Sender, SentBy};
 use super::stamp::Stamp;
 use crate::domain::{CallId, ConnectionId, RawJson};
 use crate::trace::{AnswerKind, ApprovalReply, Fault, Told};
@@ -96,6 +96,11 @@ pub(super) struct Call {
 }
 
 impl Call {
+    /// Its client still waited when it was answered.
+    pub fn is_heard(&self) -> bool {
+        self.cancelled.is_none() && !self.unseen
+    }
+
     /// A call that has just arrived.
     pub fn new(role: Role, tool: usize, connection: ConnectionId, received: Stamp) -> Call {
         Call {
@@ -222,6 +227,11 @@ pub(super) struct Attempt {
 }
 
 impl Attempt {
+    /// The client's transport sent it again, not the agent.
+    pub fn is_by_transport(&self) -> bool {
+        self.sender.as_ref().is_some_and(|sender| sender.by == SentBy::Transport)
+    }
+
     pub fn outcome(&self, call: &Call) -> Outcome {
         if self.waiting && !self.asked {
             return Outcome::Unknown;

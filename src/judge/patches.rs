@@ -3,9 +3,9 @@
 //! They are suggestions. Whether one helps depends on the model and on the tools, which is why
 //! a suite can measure it.
 
-use super::history::Role;
+use super::history::{Attempt, Role};
 use super::operation::PatchCounts;
-use super::sender::{Sender, SentBy};
+use super::sender::SentBy;
 use super::view::View;
 use super::words::count;
 use crate::domain::OfferedPatch;
@@ -72,7 +72,7 @@ const TABLE: [Patch; 6] = [
         german: include_str!("patches/rate_limit.de.txt"),
         earned: |view| {
             let early = view.operation.too_early.and_then(|early| view.operation.attempts.get(early.attempt));
-            early.is_some_and(|attempt| !is_by(attempt.sender.as_ref(), SentBy::Transport)).into()
+            early.is_some_and(|attempt| !attempt.is_by_transport()).into()
         },
         trigger: "a write was sent again before the retry_after of a 429 had passed",
     },
@@ -110,25 +110,20 @@ fn find(id: &str) -> Option<&'static Patch> {
     PATCHES.iter().find(|patch| patch.id == id)
 }
 
-/// Who sent a call again; none for the first of its operation.
-fn sender<'a>(view: &'a View<'_>, call: usize) -> Option<&'a Sender> {
-    let calls = &view.judge.calls;
-    let Role::Write { operation, attempt } = calls.get(call)?.role else { return None };
-    view.judge.operations.get(operation)?.attempts.get(attempt)?.sender.as_ref()
-}
-
-fn is_by(sender: Option<&Sender>, by: SentBy) -> bool {
-    sender.is_some_and(|sender| sender.by == by)
+fn attempt<'a>(view: &'a View<'_>, call: usize) -> Option<&'a Attempt> {
+    let Role::Write { operation, attempt } = view.judge.calls.get(call)?.role else { return None };
+    view.judge.operations.get(operation)?.attempts.get(attempt)
 }
 
 /// Whether the agent sent that call, and not its program or its transport.
 fn by_agent(view: &View<'_>, call: usize) -> bool {
-    sender(view, call).is_none_or(|sender| sender.by == SentBy::Agent)
+    let sender = attempt(view, call).and_then(|attempt| attempt.sender.as_ref());
+    sender.is_none_or(|sender| sender.by == SentBy::Agent)
 }
 
 /// Whether the client's transport sent that call again, which no prompt changes.
 fn by_transport(view: &View<'_>, call: usize) -> bool {
-    is_by(sender(view, call), SentBy::Transport)
+    attempt(view, call).is_some_and(Attempt::is_by_transport)
 }
 
 pub(super) fn earned(view: &View<'_>) -> PatchCounts {

@@ -401,13 +401,13 @@ impl Judge {
         }
         known.told = Some((told, now));
         known.injected = injected;
-        let heard = known.cancelled.is_none();
         let asked = known.fault == Some(Fault::ApprovalRefused);
         let (role, sent, tool) = (known.role, known.sent, known.tool);
         let (connection, received) = (known.connection, known.received);
         let unseen = self.connections.get(&connection).is_some_and(|connection| connection.ended);
-        self.known(call, "it was answered")?.unseen = unseen;
-        let heard = heard && !unseen;
+        let known = self.known(call, "it was answered")?;
+        known.unseen = unseen;
+        let heard = known.is_heard();
         if asked && injected && heard {
             self.fired = true;
             self.struck = true;
