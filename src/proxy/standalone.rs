@@ -287,7 +287,7 @@ fn hub(
         correlation,
     });
     let audited = config.audit_tools == AuditTools::On;
-    let engine = engine.keeping_given(config.scenario.starts_with('M'));
+    let engine = engine.keeping_given(scenario::breaks_answers(&config.scenario));
     let engine = if audited { engine.with_audit_tools() } else { engine };
     let engine = match &config.rebuilds {
         Some(rebuilds) => engine.with_rebuilds(rebuilds.rules.clone()),

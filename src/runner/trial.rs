@@ -346,7 +346,7 @@ fn hub(
 /// Whether it matters which identifiers the agent was given (J28): where answers are broken.
 fn keeps_given(shared: &Shared, trial: &Trial) -> bool {
     let id = trial.cell.key.scenario.as_str();
-    id.starts_with('M') || shared.loaded.suite.scenarios.contains_key(id)
+    scenario::breaks_answers(id) || shared.loaded.suite.scenarios.contains_key(id)
 }
 
 /// What the ids of a run's attempts begin with: no other run has it.
@@ -461,9 +461,8 @@ async fn converse(
     tracing::debug!(run = %trial.run_id, agent = profile.name, "launching");
     let hub = session.hub();
     if keeps_given(shared, trial) {
-        let json = RawJson::string(&prompts.system);
-        let (bytes, digest) = (json.get().len() as u64, crate::domain::json::digest(json.get()));
-        hub.record(Event::Given { body: Body { json: Some(json), bytes, digest } });
+        let body = Body::of(RawJson::string(&prompts.system).raw(), usize::MAX);
+        hub.record(Event::Given { body });
     }
     let mut observer = |observed| {
         hub.record(match observed {

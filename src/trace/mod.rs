@@ -8,14 +8,13 @@ mod chain;
 mod event;
 mod execution;
 mod remote;
+mod terms;
 
 pub use account::{Accounted, AccountedCall, AccountedEffect};
 pub use advice::{Category, Retry};
 pub use assertions::{Assertion, Next, assertions};
 pub use chain::{Encoder, Trace, TraceError, read, read_sound, verify};
-pub use event::{
-    Answer, AnswerKind, ApprovalReply, AskedBy, Body, Event, Fault, LogKind, Peer, Record, RequiredFields,
-    SecretPlace, Started, TRACE_VERSION, Told,
-};
+pub use event::{Event, Record, RequiredFields, Started, TRACE_VERSION};
 pub use execution::{Binding, Decision, Execution, FileDigest};
 pub use remote::{Answered, Remote, Says};
+pub use terms::{Answer, AnswerKind, ApprovalReply, AskedBy, Body, Fault, LogKind, Peer, SecretPlace, Told};

@@ -6,6 +6,7 @@ use super::super::message::{Elicited, MetaParams, View, elicits};
 use super::call::{Call, Due};
 use super::words::{id_key, keep};
 use super::{Action, Engine};
+use crate::domain::words::clip;
 use crate::domain::{CallId, ConnectionId, Micros, RawJson, digest};
 use crate::scenario::{self, Injection, When};
 use crate::trace::{ApprovalReply, AskedBy, Event, Told};
@@ -17,6 +18,9 @@ const SHOWN: usize = 500;
 
 /// The key of our request among those that an answer requires.
 const KEY: &str = "approval";
+
+/// From this version of MCP on a server may elicit.
+const ELICITATION: &str = "2025-06-18";
 
 /// What clients were asked.
 #[derive(Default)]
@@ -52,19 +56,10 @@ fn read(answer: Option<&RawValue>) -> ApprovalReply {
     }
 }
 
-/// Whether the client of a request that introduces itself (MCP 2026-07-28) can elicit.
-pub(super) fn modern_elicits(params: Option<&RawValue>) -> bool {
-    let meta = params.and_then(|raw| serde_json::from_str::<MetaParams<'_>>(raw.get()).ok());
-    elicits(meta.and_then(|meta| meta.meta).and_then(|meta| meta.capabilities))
-}
-
 /// What a client is shown.
 fn question(call: &Call) -> serde_json::Value {
     let arguments = call.arguments.as_ref().map_or("{}", RawJson::get);
-    let shown = match arguments.char_indices().nth(SHOWN) {
-        Some((end, _)) => format!("{}…", arguments.get(..end).unwrap_or_default()),
-        None => arguments.to_owned(),
-    };
+    let shown = clip(arguments, SHOWN);
     let reason = serde_json::json!({
         "type": "string", "title": "Reason", "description": "Why it should be approved",
     });
@@ -80,6 +75,7 @@ impl Engine {
         &mut self,
         number: CallId,
         call: Call,
+        message: &str,
         mut injection: Injection,
         now: Micros,
         actions: &mut Vec<Action>,
@@ -88,11 +84,13 @@ impl Engine {
         let connection = call.connection;
         if let Some(reply) = call.approval {
             actions.push(Action::Record(Event::ApprovalReplied { call: number, reply }));
-        } else if call.elicits && call.modern {
+        } else if !self.can_elicit(&call, message) {
+            actions.push(ask(AskedBy::Call));
+        } else if call.modern {
             actions.push(ask(AskedBy::InputRequired));
             self.require_input(number, &call, actions);
             return;
-        } else if call.elicits {
+        } else {
             actions.push(ask(AskedBy::Elicitation));
             let id = RawJson::string(&self.own_id("approval", number));
             let request = question(&call);
@@ -104,11 +102,21 @@ impl Engine {
             self.inject(number, injection, None, now, actions);
             actions.push(Action::ToClient { connection, message });
             return;
-        } else {
-            actions.push(ask(AskedBy::Call));
         }
         self.calls.insert(number, call);
         self.inject(number, injection, None, now, actions);
+    }
+
+    /// Whether the client of a call shows forms that a server asks for.
+    fn can_elicit(&self, call: &Call, message: &str) -> bool {
+        if call.modern {
+            let params = View::parse(message).ok().and_then(|view| view.params);
+            let meta = params.and_then(|raw| serde_json::from_str::<MetaParams<'_>>(raw.get()).ok());
+            return elicits(meta.and_then(|meta| meta.meta).and_then(|meta| meta.capabilities));
+        }
+        self.connections.get(&call.connection).is_some_and(|state| {
+            state.elicits && state.protocol.as_deref().is_some_and(|version| version >= ELICITATION)
+        })
     }
 
     /// Something that a client cannot guess the meaning of, and that no other call has.

@@ -31,8 +31,6 @@ pub(super) struct Call {
     pub arguments: Option<RawJson>,
     pub continuation: bool,
     pub modern: bool,
-    /// Its client shows forms that a server asks for.
-    pub elicits: bool,
     /// The stream ended on which its client waits for the answer.
     pub deserted: bool,
     /// What its client says of a request for its approval, where it goes on after that.

@@ -2,7 +2,6 @@
 
 use super::super::message::{CallParams, CancelParams, View};
 use super::super::splice::Gap;
-use super::approval::modern_elicits;
 use super::call::{Arrived, Call, Due, Held, State};
 use super::words::{answer_kind, compose, id_key, keep, refuse, tell};
 use super::{Action, Engine, Pending, PendingKind, audit};
@@ -11,9 +10,6 @@ use crate::scenario::{self, AnswerView, Injection, OnAnswer, OnCall, Reply, When
 use crate::trace::{Answer, AnswerKind, Event, Fault, LogKind, Told};
 use serde_json::value::RawValue;
 use std::time::Duration;
-
-/// From this version of MCP on a server may elicit.
-const ELICITATION: &str = "2025-06-18";
 
 /// How long after a client has given up its answer comes after all.
 const TOO_LATE: Duration = Duration::from_millis(100);
@@ -60,13 +56,6 @@ impl Engine {
             arguments: params.arguments.map(RawJson::from_raw),
             continuation: params.input_responses.is_some() || params.request_state.is_some(),
             modern,
-            elicits: match modern {
-                true => modern_elicits(view.params),
-                false => self.connections.get(&connection).is_some_and(|state| {
-                    let version = state.protocol.as_deref();
-                    state.elicits && version.is_some_and(|version| version >= ELICITATION)
-                }),
-            },
             deserted: false,
             approval: self.approvals.reply(params.request_state, params.input_responses),
             correlation: self
@@ -125,7 +114,7 @@ impl Engine {
             }
             OnCall::Ask(injection) => {
                 fired(number, injection.fault, None, actions);
-                self.ask_approval(number, call, injection, now, actions);
+                self.ask_approval(number, call, message, injection, now, actions);
             }
             OnCall::ForwardThen(injection) => {
                 fired(number, injection.fault, injection.field.clone(), actions);

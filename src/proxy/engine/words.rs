@@ -116,12 +116,7 @@ pub(super) fn answer_kind<'a>(view: &View<'a>) -> (AnswerKind, &'a RawValue) {
 }
 
 pub(super) fn keep(value: &RawValue) -> Body {
-    let text = value.get();
-    Body {
-        json: (text.len() <= BODY_KEPT).then(|| RawJson::from_raw(value)),
-        bytes: text.len() as u64,
-        digest: crate::domain::json::digest(text),
-    }
+    Body::of(value, BODY_KEPT)
 }
 
 /// Ids are compared as JSON values, so that an upstream may spell `1` as `1.0`.
