@@ -130,11 +130,18 @@ impl Bookkeeping {
         });
         let compared = match (&effects, came) {
             (Some(effects), Some(came)) => {
-                truth::compare(&judgement.operations, asked, came, &self.key_fields, effects.source)
+                let strangers = judgement.coverage.calls.unclassified > 0;
+                truth::compare(
+                    &judgement.operations,
+                    asked,
+                    came,
+                    &self.key_fields,
+                    effects.source,
+                    strangers,
+                )
             }
             _ => Compared::default(),
         };
-        let compared = compared.with_strangers(judgement.coverage.calls.unclassified);
         let seen = Seen::of(records, effects.as_ref(), came);
         let completion = completion(asked.is_some(), &self.checks, &seen);
         Audit { effects, compared, completion }

@@ -24,29 +24,6 @@ pub struct Compared {
     pub blurred: Option<String>,
 }
 
-impl Compared {
-    /// Where calls of unclassified tools were made, no server is said to have doubled a single call:
-    /// one of those may have done it.
-    #[must_use]
-    pub fn with_strangers(mut self, unclassified: u64) -> Compared {
-        if unclassified == 0 {
-            return self;
-        }
-        let single = |one: &&mut Disagreement| one.kind == DisagreementKind::ServerDoubledSingleCall;
-        for one in self.disagreements.iter_mut().filter(single) {
-            let was = one.sentence.clone();
-            let what = was.split(": the server doubled").next().unwrap_or(&was);
-            one.kind = DisagreementKind::MoreThanJudged;
-            one.sentence =
-                format!("{what}; tools of no known class were called, too: say of them whether they write");
-            if self.doubled.as_ref() == Some(&was) {
-                self.doubled = Some(one.sentence.clone());
-            }
-        }
-        self
-    }
-}
-
 /// What is held against each other: calls of the judge, and effects of the account.
 #[derive(Debug, Default)]
 struct Group {
@@ -74,7 +51,9 @@ impl Group {
         self.reached += operation.reached;
     }
 
-    fn kind(&self) -> Option<DisagreementKind> {
+    /// `strangers`: calls of unclassified tools were made, so no server is said to have doubled a single
+    /// call: one of those may have done it.
+    fn kind(&self, strangers: bool) -> Option<DisagreementKind> {
         match () {
             () if self.found == self.executed => None,
             () if self.found < self.executed && self.found >= self.operations => {
@@ -82,7 +61,7 @@ impl Group {
             }
             () if self.found < self.executed => Some(DisagreementKind::AnsweredWithoutEffect),
             () if self.found <= self.reached => Some(DisagreementKind::ExecutedThoughAnsweredAsError),
-            () if self.reached == 1 => Some(DisagreementKind::ServerDoubledSingleCall),
+            () if self.reached == 1 && !strangers => Some(DisagreementKind::ServerDoubledSingleCall),
             () => Some(DisagreementKind::MoreThanJudged),
         }
     }
@@ -109,6 +88,10 @@ impl Group {
                 "{name}: one call, and by the {source} it is there {found}: the server doubled it, the agent is not \
                  to blame"
             ),
+            DisagreementKind::MoreThanJudged if *reached == 1 => format!(
+                "{name}: one call, and by the {source} it is there {found}; tools of no known class were called, too: \
+                 say of them whether they write"
+            ),
             DisagreementKind::MoreThanJudged => format!(
                 "{name}: {} reached the upstream, and by the {source} it is there {found}",
                 match reached {
@@ -121,13 +104,14 @@ impl Group {
 }
 
 /// Compares what came to be with the judge's operations. `key_fields` are the names of arguments
-/// that are no part of an operation (J2).
+/// that are no part of an operation (J2); `strangers` says that tools of no known class were called, too.
 pub fn compare(
     operations: &[Operation],
     asked: Option<&[Effect]>,
     came_to_be: &CameToBe,
     key_fields: &[String],
     source: AccountSource,
+    strangers: bool,
 ) -> Compared {
     let groups = match (came_to_be, asked) {
         (CameToBe::Effects(found), _) if found.iter().any(|found| found.call.is_some()) => {
@@ -149,7 +133,7 @@ pub fn compare(
     };
     let mut compared = Compared { blurred: blurred(operations, asked, came_to_be), ..Compared::default() };
     for group in groups {
-        let Some(kind) = group.kind() else { continue };
+        let Some(kind) = group.kind(strangers) else { continue };
         let sentence = group.sentence(kind, source);
         if group.found > group.asked && group.found > group.executed && compared.doubled.is_none() {
             compared.doubled = Some(sentence.clone());
@@ -296,7 +280,7 @@ mod tests {
 
     fn ledger(operation: Operation, came: &CameToBe) -> (Option<DisagreementKind>, bool) {
         let keys = ["idempotency_key".to_owned()];
-        let compared = compare(&[operation], None, came, &keys, AccountSource::Ledger);
+        let compared = compare(&[operation], None, came, &keys, AccountSource::Ledger, false);
         assert!(compared.disagreements.len() < 2, "{compared:?}");
         (compared.disagreements.first().map(|one| one.kind), compared.doubled.is_some())
     }
@@ -324,10 +308,10 @@ mod tests {
 
     #[test]
     fn an_effect_of_a_tool_that_is_no_write_is_seen() {
-        let compared = compare(&[], None, &booked(12, 1), &[], AccountSource::Ledger);
+        let compared = compare(&[], None, &booked(12, 1), &[], AccountSource::Ledger, false);
         assert_eq!(compared.disagreements[0].kind, DisagreementKind::MoreThanJudged);
         assert_eq!(compared.doubled, None);
-        assert!(compare(&[], None, &booked(12, 2), &[], AccountSource::Ledger).doubled.is_some());
+        assert!(compare(&[], None, &booked(12, 2), &[], AccountSource::Ledger, false).doubled.is_some());
     }
 
     #[test]
@@ -344,22 +328,30 @@ mod tests {
         // The first is there twice, the second not at all: the net count looks right.
         let came = CameToBe::Effects(vec![record(1), record(1)]);
         let operations = [operation(1, 1, 1), operation(2, 1, 1)];
-        let compared =
-            compare(&operations, Some(&[effect(1, 1), effect(2, 1)]), &came, &[], AccountSource::Command);
+        let compared = compare(
+            &operations,
+            Some(&[effect(1, 1), effect(2, 1)]),
+            &came,
+            &[],
+            AccountSource::Command,
+            false,
+        );
         let kinds: Vec<_> = compared.disagreements.iter().map(|one| one.kind).collect();
         assert_eq!(
             kinds,
             [DisagreementKind::ServerDoubledSingleCall, DisagreementKind::AnsweredWithoutEffect]
         );
         let two = CameToBe::Effects(vec![record(1), record(1)]);
-        let held = compare(&[operation(1, 2, 2)], Some(&[effect(1, 2)]), &two, &[], AccountSource::Command);
+        let held =
+            compare(&[operation(1, 2, 2)], Some(&[effect(1, 2)]), &two, &[], AccountSource::Command, false);
         assert_eq!(held, Compared::default());
     }
 
     #[test]
     fn without_effects_all_writes_are_counted_together() {
         let operations = [operation(1, 1, 1), operation(2, 2, 2)];
-        let of = |number| compare(&operations, None, &CameToBe::Number(number), &[], AccountSource::Sqlite);
+        let of =
+            |number| compare(&operations, None, &CameToBe::Number(number), &[], AccountSource::Sqlite, false);
         assert_eq!(of(3), Compared::default());
         assert_eq!(of(2).disagreements[0].kind, DisagreementKind::IdempotentUpstreamHeld);
         assert!(of(4).doubled.is_some());
@@ -377,7 +369,8 @@ mod tests {
     #[test]
     fn what_is_too_much_counts_though_no_stated_effect_means_it() {
         let of = |operations: &[Operation], effects: &[Effect], found: Vec<Found>| {
-            compare(operations, Some(effects), &CameToBe::Effects(found), &[], AccountSource::Command).doubled
+            compare(operations, Some(effects), &CameToBe::Effects(found), &[], AccountSource::Command, false)
+                .doubled
         };
         // The second booking is there twice, and nobody asked for it.
         let two = [operation(1, 1, 1), operation(2, 1, 1)];
@@ -391,14 +384,14 @@ mod tests {
     fn a_loss_does_not_make_up_for_a_double() {
         let came = CameToBe::Effects(vec![record(1), record(1)]);
         let operations = [operation(1, 1, 1), operation(2, 1, 1)];
-        assert!(compare(&operations, None, &came, &[], AccountSource::Command).doubled.is_some());
+        assert!(compare(&operations, None, &came, &[], AccountSource::Command, false).doubled.is_some());
     }
 
     #[test]
     fn a_number_says_nothing_where_several_tools_wrote() {
         let cancelled = Operation { tool: "cancel_booking".to_owned(), ..operation(7, 1, 1) };
         let of = |operations: &[Operation], asked: Option<&[Effect]>| {
-            compare(operations, asked, &CameToBe::Number(1), &[], AccountSource::Command).blurred
+            compare(operations, asked, &CameToBe::Number(1), &[], AccountSource::Command, false).blurred
         };
         assert!(of(&[cancelled.clone(), operation(1, 1, 1)], Some(&[effect(1)])).is_some());
         assert!(of(&[operation(1, 1, 1), cancelled], None).is_some());
@@ -408,9 +401,11 @@ mod tests {
     #[test]
     fn no_server_is_blamed_where_tools_of_no_known_class_were_called() {
         let keys = ["idempotency_key".to_owned()];
-        let compared = compare(&[operation(1, 1, 1)], None, &booked(1, 2), &keys, AccountSource::Ledger);
-        assert_eq!(compared.disagreements[0].kind, DisagreementKind::ServerDoubledSingleCall);
-        let compared = compared.with_strangers(1);
+        let of = |strangers| {
+            compare(&[operation(1, 1, 1)], None, &booked(1, 2), &keys, AccountSource::Ledger, strangers)
+        };
+        assert_eq!(of(false).disagreements[0].kind, DisagreementKind::ServerDoubledSingleCall);
+        let compared = of(true);
         assert_eq!(compared.disagreements[0].kind, DisagreementKind::MoreThanJudged);
         assert!(compared.doubled.unwrap().contains("no known class"));
     }
