@@ -241,10 +241,9 @@ pub fn read_timelines(folder: &Path, runs: &[RunResult]) -> BTreeMap<RunId, Time
         if std::fs::metadata(&path).ok()?.len() > LONGEST_TRACE {
             return None;
         }
-        let (records, end) = crate::trace::read_sound(&std::fs::read(&path).ok()?);
-        let end = end.ok()?;
-        let kept = run.trace_digest.as_ref().is_none_or(|kept| *kept == end);
-        (kept && is_of(&records, run)).then_some(records)
+        let bytes = std::fs::read(&path).ok()?;
+        let (records, end) = crate::trace::read_verified(&bytes, run.trace_digest.as_deref());
+        (end.is_ok() && is_of(&records, run)).then_some(records)
     })
 }
 

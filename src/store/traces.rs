@@ -4,7 +4,8 @@
 use super::folder::Folder;
 use crate::domain::{ApprovalRequest, CellId, Present, ReasonCode, RunId, RunResult, Verdict};
 use crate::judge::{Judgement, judge};
-use crate::trace::{Event, Record, TraceError, read_sound, verify};
+use crate::scenario::{CHAOS, NONE};
+use crate::trace::{Event, Record, TraceError, read_verified};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
@@ -142,23 +143,21 @@ pub fn check_tries(folder: &Path, run: &RunResult) -> Vec<TraceCheck> {
 
 /// The traces that lie in a results folder and belong to no finished run, checked.
 pub fn stray_traces(folder: &Path, runs: &[RunResult]) -> Vec<TraceCheck> {
-    let tries =
-        |run: &'_ RunResult| run.agent.spoiled.iter().filter_map(|spoiled| spoiled.trace.clone()).collect();
-    let tries = runs.iter().flat_map(|run| -> Vec<String> { tries(run) });
-    let known: HashSet<String> = runs.iter().filter_map(|run| run.trace.clone()).chain(tries).collect();
+    let tries = runs.iter().flat_map(|run| &run.agent.spoiled).filter_map(|spoiled| spoiled.trace.as_deref());
+    let known: HashSet<&str> = runs.iter().filter_map(|run| run.trace.as_deref()).chain(tries).collect();
     let entries = std::fs::read_dir(folder.join(super::folder::TRACES)).into_iter().flatten().flatten();
     let mut names: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
     names.retain(|path| path.extension().is_some_and(|extension| extension == "jsonl"));
     names.sort();
     let named = names.into_iter().filter_map(|path| {
         let name = format!("{}/{}", super::folder::TRACES, path.file_name()?.to_string_lossy());
-        (!known.contains(&name)).then(|| TraceCheck { run: None, name, state: state(&path, None) })
+        (!known.contains(name.as_str())).then(|| TraceCheck { run: None, name, state: state(&path, None) })
     });
     named.collect()
 }
 
 /// The run that a trace says it is of: the runner writes it into the first record.
-pub fn run_of(records: &[Record]) -> Option<RunId> {
+fn run_of(records: &[Record]) -> Option<RunId> {
     match records.first().map(|record| &record.event) {
         Some(Event::Started(started)) => started.run_id.clone().map(RunId),
         _ => None,
@@ -240,8 +239,8 @@ impl Told<'_> {
         let key = &self.run.key;
         let own = match (&started.scenario, started.error_rate) {
             (Some(scenario), _) => scenario.as_str(),
-            (None, Some(_)) => "chaos",
-            (None, None) => "none",
+            (None, Some(_)) => CHAOS,
+            (None, None) => NONE,
         };
         // A fault of a suite's own has a form of its own where the axis asks for none.
         let plain = Present::Plain.name();
@@ -274,9 +273,8 @@ fn state(path: &Path, told: Option<&Told<'_>>) -> TraceState {
         Err(error) => return TraceState::Unreadable(error.to_string()),
     };
     let kept = told.map(|told| told.digest);
-    let verified = verify(&bytes, kept.flatten());
+    let (records, verified) = read_verified(&bytes, kept.flatten());
     if let (Ok(_), Some(told)) = (&verified, told) {
-        let records = read_sound(&bytes).0;
         if !is_of(&records, told.run) {
             return TraceState::OfAnother(run_of(&records));
         }

@@ -288,7 +288,16 @@ pub fn read_sound(bytes: &[u8]) -> (Vec<Record>, Result<String, TraceError>) {
 /// # Errors
 /// The first thing that is wrong with it.
 pub fn verify(bytes: &[u8], end: Option<&str>) -> Result<String, TraceError> {
-    let found = check(bytes, drop)?;
+    as_kept(check(bytes, drop)?, end)
+}
+
+/// What [`read_sound`] and [`verify`] say, in one pass.
+pub fn read_verified(bytes: &[u8], end: Option<&str>) -> (Vec<Record>, Result<String, TraceError>) {
+    let (records, found) = read_sound(bytes);
+    (records, found.and_then(|found| as_kept(found, end)))
+}
+
+fn as_kept(found: String, end: Option<&str>) -> Result<String, TraceError> {
     match end {
         Some(wanted) if wanted != found => Err(TraceError::OtherEnd { found, wanted: wanted.to_owned() }),
         _ => Ok(found),

@@ -13,7 +13,7 @@ mod terms;
 pub use account::{Accounted, AccountedCall, AccountedEffect};
 pub use advice::{Category, Retry};
 pub use assertions::{Assertion, Next, assertions};
-pub use chain::{Encoder, Trace, TraceError, read, read_sound, verify};
+pub use chain::{Encoder, Trace, TraceError, read, read_sound, read_verified, verify};
 pub use event::{Event, Record, RequiredFields, Started, TRACE_VERSION};
 pub use execution::{Binding, Decision, Execution, FileDigest};
 pub use remote::{Answered, Remote, Says};
