@@ -61,10 +61,27 @@ pub fn attribute(case: &Case<'_>) -> Option<Attribution> {
     })
 }
 
-/// The first of the signs that stands in a text, in lower case.
+/// The first of the signs, in lower case, that begins a word of a text: `ENOTFOUND` stands in no
+/// `ModuleNotFoundError`, and `authentication` does in `AuthenticationError`.
 fn sign<'s>(text: &str, signs: &[&'s str]) -> Option<&'s str> {
-    let text = text.to_lowercase();
-    signs.iter().find(|sign| text.contains(**sign)).copied()
+    let stands = |sign: &&&str| {
+        text.char_indices().any(|(at, first)| {
+            text.get(at..at + sign.len()).is_some_and(|part| part.eq_ignore_ascii_case(sign))
+                && begins_a_word(text, at, first)
+        })
+    };
+    signs.iter().find(stands).copied()
+}
+
+fn begins_a_word(text: &str, at: usize, first: char) -> bool {
+    let before = text.get(..at).and_then(|before| before.chars().next_back());
+    let second = text.get(at..).and_then(|rest| rest.chars().nth(1));
+    before.is_none_or(|before| {
+        let is_inside = before.is_alphanumeric();
+        let is_hump =
+            first.is_uppercase() && (before.is_lowercase() || second.is_some_and(char::is_lowercase));
+        !is_inside || is_hump
+    })
 }
 
 #[cfg(test)]

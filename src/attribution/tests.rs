@@ -106,3 +106,23 @@ fn a_server_that_doubles_is_to_blame_and_so_is_one_that_gives_no_answer() {
     let unknown = run(Verdict::NotTested, ReasonCode::OutcomeUnknown, "…");
     assert_eq!(of(&unknown, &records), Some((Layer::Tool, Confidence::Medium)));
 }
+
+#[test]
+fn a_sign_begins_a_word() {
+    let infra = |reason: &str| {
+        of(&run(Verdict::Error, ReasonCode::AgentFailed, reason), &[]).map(|found| found.0)
+            == Some(Layer::Infra)
+    };
+    for reason in [
+        "getaddrinfo ENOTFOUND api.example",
+        "openai.AuthenticationError: no",
+        "HTTPUnauthorized",
+        "insufficient_quota",
+        "errors.InvalidApiKey",
+    ] {
+        assert!(infra(reason), "{reason}");
+    }
+    for reason in ["ModuleNotFoundError: No module named 'openai'", "MODULENOTFOUND", "no such file"] {
+        assert!(!infra(reason), "{reason}");
+    }
+}
