@@ -56,7 +56,7 @@ pub async fn probe(command: &CommandLine, supervisor: &Supervisor) -> Result<Str
         text.push('\n');
     }
     tree.end(&mut [&mut process], GRACE).await;
-    let command = command.argv.join(" ");
+    let command = shell_words::join(&command.argv);
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned);
     let line = lines.next();
     let last = lines.next_back().or_else(|| line.clone());
