@@ -19,6 +19,8 @@ use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
 
 const RELEASES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/suites/contracts/releases.yaml");
+/// How long a server waits for the backend where this is set: a busy machine answers within it, too.
+const API_TIMEOUT_MS: &str = "4000";
 const TOKEN: &str = "rel-test-4f1c9a7d2b60";
 
 fn command(program: &str, folder: &Path, arguments: &[&str]) -> Command {
@@ -30,6 +32,12 @@ fn command(program: &str, folder: &Path, arguments: &[&str]) -> Command {
 fn contract(folder: &Path, arguments: &[&str]) -> Output {
     let arguments = [&["contract"], arguments].concat();
     command(machine::NOCHMAL, folder, &arguments).output().unwrap()
+}
+
+/// The contract that comes along.
+fn releases(folder: &Path, more: &[&str]) -> Output {
+    let patient = format!("api_timeout={API_TIMEOUT_MS}");
+    contract(folder, &[&[RELEASES, "--set", &patient], more].concat())
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -60,7 +68,7 @@ fn kinds(output: &Output) -> BTreeMap<String, Vec<String>> {
 #[test]
 fn the_careful_server_passes_every_case() {
     let dir = tempfile::tempdir().unwrap();
-    let output = contract(dir.path(), &[RELEASES, "--json"]);
+    let output = releases(dir.path(), &["--json"]);
     let kinds = kinds(&output);
     assert!(kinds.values().all(Vec::is_empty), "{kinds:#?}");
     assert_eq!((kinds.len(), output.status.code()), (22, Some(0)));
@@ -70,7 +78,7 @@ fn the_careful_server_passes_every_case() {
 fn the_careless_server_fails_where_it_should_and_its_token_is_nowhere() {
     let dir = tempfile::tempdir().unwrap();
     let more = ["--set", "server=careless.mjs", "--markdown", "out/c.md", "--junit", "out/c.xml"];
-    let output = contract(dir.path(), &[&[RELEASES, "--json"], &more[..]].concat());
+    let output = releases(dir.path(), &[&["--json"], &more[..]].concat());
     assert_eq!(output.status.code(), Some(1));
     let silent = ["is_error", "category", "retry"];
     let with = |more: &[&'static str]| [&silent[..], more].concat();
@@ -127,7 +135,7 @@ fn the_careless_server_fails_where_it_should_and_its_token_is_nowhere() {
 #[test]
 fn a_filter_keeps_cases_and_names_what_was_meant() {
     let dir = tempfile::tempdir().unwrap();
-    let output = contract(dir.path(), &[RELEASES, "--json", "--filter", "id-*", "--filter", "created"]);
+    let output = releases(dir.path(), &["--json", "--filter", "id-*", "--filter", "created"]);
     let ids: Vec<String> = kinds(&output).into_keys().collect();
     assert_eq!(ids, ["created", "id-missing", "id-null", "id-number", "id-object"]);
     for (arguments, meant) in [
@@ -145,7 +153,7 @@ fn a_filter_keeps_cases_and_names_what_was_meant() {
 fn the_table_tells_what_was_asked_and_answered() {
     let dir = tempfile::tempdir().unwrap();
     let filter = ["--set", "server=careless.mjs", "--filter", "denied", "--filter", "created"];
-    let output = contract(dir.path(), &[&[RELEASES], &filter[..]].concat());
+    let output = releases(dir.path(), &filter);
     insta::assert_snapshot!(text(&output.stdout));
 }
 

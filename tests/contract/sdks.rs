@@ -1,7 +1,7 @@
 //! Servers on the official SDKs, which their users really write, through the cases that come along.
 
 use super::machine::{Port, until};
-use super::{RELEASES, TOKEN, command, contract, kinds, place, text};
+use super::{API_TIMEOUT_MS, RELEASES, TOKEN, command, contract, kinds, place, text};
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, TcpStream};
 use std::path::Path;
@@ -28,7 +28,9 @@ fn releases(upstream: &str, more: &str) -> String {
 
 fn over_stdio(server: &[String; 2]) -> BTreeMap<String, Vec<String>> {
     let [program, script] = server;
-    let env = format!("{{API_URL: '{{{{ fixture.url }}}}', API_TOKEN: {TOKEN}, API_TIMEOUT_MS: '700'}}");
+    let env = format!(
+        "{{API_URL: '{{{{ fixture.url }}}}', API_TOKEN: {TOKEN}, API_TIMEOUT_MS: '{API_TIMEOUT_MS}'}}"
+    );
     let upstream = format!("{{command: '{program}', args: ['{script}', careful], env: {env}}}");
     let dir = place(&releases(&upstream, "secrets: [API_TOKEN]\n"));
     let output = contract(dir.path(), &["contract.yaml", "--json"]);
@@ -108,6 +110,7 @@ fn over_http(server: &[String; 2], manner: &str) -> BTreeMap<String, Vec<String>
     let started = started
         .env("API_URL", format!("http://127.0.0.1:{backend}"))
         .env("API_TOKEN", TOKEN)
+        .env("API_TIMEOUT_MS", API_TIMEOUT_MS)
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn();
