@@ -240,13 +240,11 @@ pub fn fault(model: &str) -> Option<String> {
     }
 }
 
-/// A model's name without the provider before it, and whether that one does without a key.
-pub fn apart(model: &str) -> (&str, bool) {
+/// A model's name without the provider before it.
+pub fn apart(model: &str) -> &str {
     match model.split_once(':') {
-        Some((provider, name)) if find(provider).is_some() => {
-            (name, matches!(provider, "ollama" | "replay" | "script"))
-        }
-        _ => (model, false),
+        Some((provider, name)) if find(provider).is_some() => name,
+        _ => model,
     }
 }
 

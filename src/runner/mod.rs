@@ -16,6 +16,7 @@
 //! | [`secrets`] | what must not stand in any result, and the canary |
 //! | [`rehearsal`] | the models of a rehearsal: scripts on loopback, and what they saw |
 //! | [`doctor`] | what is missing before a suite can run |
+//! | [`environment`] | variables of this program's environment |
 //! | `account` | what the upstream really holds, before and after a run |
 //! | `reader` | a model as second reader of what agents said, asked when a run is judged |
 //! | [`conclude`] | trace and agent's end → the result of a run (pure) |
@@ -24,6 +25,7 @@ mod account;
 mod client;
 pub mod conclude;
 pub mod doctor;
+pub mod environment;
 pub mod load;
 pub mod matrix;
 pub mod names;

@@ -138,10 +138,20 @@ impl AgentProfile {
         self.extends.as_deref().unwrap_or(&self.name)
     }
 
-    /// It is `nochmal agent` with the model of the axis: which models there are is known here.
+    /// It is `nochmal agent` with the model of the axis: whose models there are is known here.
     pub fn asks_the_model_that_the_axis_names(&self) -> bool {
         let command: Vec<&str> = self.first.command.iter().map(String::as_str).collect();
         command.starts_with(&["{{ nochmal }}", "agent"]) && command.contains(&"--model={{ model }}")
+    }
+
+    /// What its command says of the provider; the names of its models then need not.
+    pub fn provider_flag(&self) -> Option<&str> {
+        let command = &self.first.command;
+        command.iter().enumerate().find_map(|(place, word)| match word.strip_prefix("--provider") {
+            Some("") => command.get(place + 1).map(String::as_str),
+            Some(value) => value.strip_prefix('='),
+            None => None,
+        })
     }
 
     /// Whether a conversation can go on after the first reply.
