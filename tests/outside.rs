@@ -29,10 +29,13 @@ impl Place {
     }
 
     #[expect(clippy::disallowed_methods, reason = "a test starts the program as a user does")]
-    fn run(&self, env: &[(&str, &str)]) -> (Vec<RunResult>, Output) {
+    fn nochmal(&self, arguments: &[&str], env: &[(&str, &str)]) -> Output {
         let mut command = Command::new(env!("CARGO_BIN_EXE_nochmal"));
-        command.current_dir(&self.dir).args(["run", "suite.yaml", "--out", "out"]).envs(env.iter().copied());
-        let output = command.output().unwrap();
+        command.current_dir(&self.dir).args(arguments).envs(env.iter().copied()).output().unwrap()
+    }
+
+    fn run(&self, env: &[(&str, &str)]) -> (Vec<RunResult>, Output) {
+        let output = self.nochmal(&["run", "suite.yaml", "--out", "out"], env);
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         (read_runs(&self.path("out")).unwrap_or_else(|error| panic!("{error}: {said}")), output)
     }
@@ -232,6 +235,24 @@ fn a_run_that_the_models_endpoint_spoils_is_made_again_from_the_beginning() {
         let report = std::fs::read_to_string(folder.join(name)).unwrap();
         assert!(report.contains("tries its endpoint spoiled, made again"), "{name}");
     }
+}
+
+/// A kill while a run waits for its next try: the folder as that leaves it.
+#[test]
+fn tries_are_counted_on_where_a_matrix_is_resumed() {
+    let (place, run, _) = overloaded("early early never", "529");
+    let folder = place.path("out");
+    let tries = std::fs::read_to_string(folder.join("tries.jsonl")).unwrap();
+    assert_eq!(tries.lines().filter(|line| line.contains(&run.run_id.0)).count(), 2);
+    std::fs::write(folder.join("runs.jsonl"), "").unwrap();
+    std::fs::write(place.path("todo"), "early never").unwrap();
+    let out = folder.display().to_string();
+    let output = place.nochmal(&["run", "--resume", &out], &[]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!said.contains("once more"), "both tries were used up: {said}");
+    let runs = read_runs(&folder).unwrap();
+    assert_eq!((runs[0].verdict, runs[0].reason_code), (Verdict::Error, ReasonCode::ModelEndpoint));
+    assert_eq!(runs[0].agent.spoiled, run.agent.spoiled, "what they consumed is told");
 }
 
 #[test]

@@ -21,7 +21,7 @@ use crate::judge::patches;
 use crate::process::Supervisor;
 use crate::progress::RunEvent;
 use crate::report::GateResult;
-use crate::store::{Folder, MatrixRecord, StoreError};
+use crate::store::{Folder, MatrixRecord, StoreError, read_tries};
 use crate::suite::{Cell, Filter, Gate, GateError, Scope, Trial};
 use crate::upstream;
 use std::collections::{BTreeMap, HashSet};
@@ -188,6 +188,7 @@ pub async fn run(
         supervisor,
         results: folder.path().to_owned(),
         tools: BTreeMap::new(),
+        spoiled: read_tries(folder.path())?,
         rehearsal: options.rehearsal.clone(),
         recordings: options.recordings.clone(),
     };
