@@ -158,6 +158,47 @@ fn what_keeps_a_server_at_a_url_from_being_asked_is_an_error_with_its_reason() {
     assert_eq!(desk.bookings(), 0);
 }
 
+/// Each of the two servers waits for the other before it says anything, the first time.
+const MEETING: &str = r#"
+suite: meeting
+matrix: {agent: [builtin], model: ["script:careful"], upstream: [one, other], scenario: [F1]}
+prompts: {plain: {user: "Please book room 12 for Ada Lovelace on 2026-12-03."}}
+upstreams:
+  one: {command: sh, args: [HERE/one.sh]}
+  other: {command: sh, args: [HERE/other.sh]}
+limits: {run_timeout: 30s}
+"#;
+
+const SERVER: &str = r#"
+if [ ! -e HERE/met ]; then
+  echo here > HERE/MINE &
+  read -r _ < HERE/THEIRS
+  : > HERE/met
+fi
+exec NOCHMAL upstream booking
+"#;
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "a test makes its pipes as a user does")]
+fn upstreams_are_asked_for_their_tools_side_by_side() {
+    let place = Place::new(MEETING);
+    let here = place.dir.path().display().to_string();
+    for (mine, theirs) in [("one", "other"), ("other", "one")] {
+        let server = SERVER.replace("HERE", &here).replace("NOCHMAL", env!("CARGO_BIN_EXE_nochmal"));
+        let server = server.replace("MINE", mine).replace("THEIRS", theirs);
+        std::fs::write(place.path(&format!("{mine}.sh")), server).unwrap();
+        assert!(Command::new("mkfifo").arg(place.path(mine)).status().unwrap().success());
+    }
+    let (results, output) = place.run(&[]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(results.iter().all(|run| run.verdict.is_tested()), "{said}");
+    let environment = std::fs::read(place.path("out").join("environment.json")).unwrap();
+    let environment: serde_json::Value = serde_json::from_slice(&environment).unwrap();
+    for upstream in environment["upstreams"].as_array().unwrap() {
+        assert!(!upstream["tools"].as_array().unwrap().is_empty(), "{upstream}: {said}");
+    }
+}
+
 /// An agent whose endpoint fails as the words in the file `todo` say: `early` at once, `late` after it has
 /// booked, `never` for good.
 const OVERLOADED: &str = r#"

@@ -3,7 +3,9 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`load`] | a suite's file and the profiles and files that it names |
-//! | [`matrix`] | the schedule: which run next, how many at once; interruption; reports |
+//! | [`matrix`] | a whole matrix: starts runs, keeps each as it ends; interruption; reports |
+//! | `schedule` | which run is next, and how many go on at once (pure) |
+//! | `tools` | what the upstreams list before any agent comes |
 //! | [`stopping`] | which cells have had enough runs (pure) |
 //! | [`stored`] | results folders → what reports are made of |
 //! | [`options`] | what is asked for beside the suite |
@@ -45,6 +47,7 @@ pub mod stopping;
 pub mod stored;
 mod sweep;
 mod told;
+mod tools;
 pub mod trial;
 
 pub use reports::read_timelines;
