@@ -158,7 +158,7 @@ pub async fn run(
     super::secrets::check(&loaded.suite)?;
     let secrets = super::secrets::of_suite(&loaded.suite);
     crate::log::keep_out(&secrets).for_good();
-    // A recording and a rehearsal ask nobody.
+    // A replay and a rehearsal ask nobody.
     if options.rehearsal.is_none() && options.recordings.as_ref().and_then(Recordings::replayed).is_none() {
         reader::check(&loaded.suite).map_err(MatrixError::Reader)?;
     }
@@ -190,8 +190,7 @@ pub async fn run(
     if schedule.waiting() > 0 {
         shared.tools = tools::learn(&shared, &folder, &trials, events, cancel).await;
     }
-    let (reports, environment) =
-        Reports::gather(&shared, &matrix.started_at, options, &gates, &trials, cancel).await;
+    let (reports, environment) = Reports::gather(&shared, &matrix, options, &gates, &trials, cancel).await;
     let environment = String::from_utf8_lossy(&environment);
     folder.write("environment.json", secrets.hide_json(&environment).as_bytes())?;
     folder.write_plan(reports.plan())?;

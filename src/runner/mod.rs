@@ -12,6 +12,7 @@
 //! | [`shared`] | what all runs share, and why one cannot be begun |
 //! | [`trial`] | one run: folder, upstream, proxy, agent, trace |
 //! | `profile` | a profile of the suite → what the agent room launches |
+//! | `proxied` | the proxy of a run, and the file of its trace |
 //! | `prompts` | what is said in a run, rendered |
 //! | [`recordings`] | which run's answers are kept where, or come from where |
 //! | [`names`] | what templates of a run may use |
@@ -34,6 +35,7 @@ pub mod names;
 pub mod options;
 mod profile;
 mod prompts;
+mod proxied;
 mod reader;
 pub mod recordings;
 pub mod rehearsal;

@@ -101,7 +101,7 @@ pub(super) fn approver(
     let command = names
         .render(command)
         .map_err(|source| TrialError::Template { what: "the command that approves", source })?;
-    let folder = shared.loaded.file.parent().unwrap_or(Path::new("/")).to_owned();
+    let folder = shared.loaded.folder().to_owned();
     let env = crate::upstream::environment();
     Ok(Approver::new(&command, env, folder, shared.supervisor.clone(), upstream.to_owned()))
 }

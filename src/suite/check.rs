@@ -370,21 +370,9 @@ fn agents(
             continue;
         }
         let Some(profile) = context.agents.get(&name) else { continue };
-        match AgentProfile::parse(&profile.text, &profile.file) {
-            Ok(parsed) if parsed.name == name => {
-                files.push(profile.text.clone());
-                agents.insert(name, parsed);
-            }
-            Ok(parsed) => {
-                let message = format!(
-                    "{} describes the agent {}, not {}",
-                    profile.file,
-                    shown(&parsed.name),
-                    shown(&name)
-                );
-                decoder.error(span, message).help("the file is named after its agent");
-            }
-            Err(mistakes) => decoder.adopt(mistakes.iter().cloned()),
+        let named = At { value: name.clone(), span };
+        if let Some(parsed) = AgentProfile::named(decoder, named, profile, files) {
+            agents.insert(name, parsed);
         }
     }
     agents
