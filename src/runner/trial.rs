@@ -17,7 +17,7 @@ use super::shared::{Shared, TrialError, missing};
 use super::{sweep, told};
 use crate::agent::{self, AgentOutcome, Ended, Observed};
 use crate::attribution::{Case, attribute};
-use crate::domain::{Approval, Micros, RawJson, ReasonCode, RunResult, Verdict, hex};
+use crate::domain::{Approval, MOST_STRUCK, Micros, RawJson, ReasonCode, RunResult, Verdict, hex};
 use crate::honesty::Truth;
 use crate::proxy::{Front, Session, SessionError, random_hex};
 use crate::store::Folder;
@@ -415,6 +415,8 @@ fn judge_trace(path: &Path, ending: &Ending<'_>, result: &mut RunResult) -> Trut
     result.observations = judgement.observations.iter().map(|seen| seen.kind.to_owned()).collect();
     result.patches = judgement.patches.clone();
     result.approvals = judgement.approvals.clone();
+    result.struck = trace::struck_calls(&records);
+    result.struck.truncate(MOST_STRUCK);
     // A score goes with a tested run only (J20).
     result.score = verdict.is_tested().then(|| judgement.score.as_ref().map(|score| score.overall)).flatten();
     result.scenario_fired = judgement.coverage.scenario_triggered;
