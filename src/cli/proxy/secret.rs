@@ -42,7 +42,7 @@ impl ProxyArgs {
             return Ok(secrets);
         }
         if let Target::Command(launch) = &upstream
-            && let Some(name) = launch.command.argv.iter().find_map(|word| secrets.found_in(word).pop_first())
+            && let Some(name) = secrets.first_in(&launch.command.argv)
         {
             return Err(format!(
                 "--secret {name}: the upstream's command would show the value to everybody on this machine; pass it in \

@@ -212,21 +212,20 @@ fn unbroken(view: &View<'_>, by: Option<u8>) -> Option<View<'static>> {
     }
     let mut out = Builder::new(view);
     let mut at = 0;
-    while let Some(byte) = bytes.get(at) {
-        let space = bytes.get(at..at + spaces(bytes.get(at..).unwrap_or_default())).unwrap_or_default();
-        if space.iter().any(is_break) {
-            by.iter().for_each(|by| out.push(*by, at..at + space.len()));
-            at += space.len();
-        } else {
+    while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
+        let spaces = rest.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+        if rest.iter().take(spaces).any(is_break) {
+            by.iter().for_each(|by| out.push(*by, at..at + spaces));
+            at += spaces;
+            continue;
+        }
+        // All of the space at once: looked for anew at each of its bytes, it would take its square.
+        for byte in rest.iter().take(spaces.max(1)) {
             out.push(*byte, at..at + 1);
             at += 1;
         }
     }
     Some(out.finish())
-}
-
-fn spaces(bytes: &[u8]) -> usize {
-    bytes.iter().take_while(|byte| byte.is_ascii_whitespace()).count()
 }
 
 /// A text of two bytes a character, as one of one byte a character.
