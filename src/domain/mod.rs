@@ -14,6 +14,7 @@ mod effects;
 mod ids;
 pub mod json;
 pub mod names;
+mod percent;
 mod present;
 mod raw_json;
 mod reading;
@@ -38,11 +39,12 @@ pub use effects::{
     UnaskedEffect,
 };
 pub use ids::{CallId, CellId, ConnectionId, RunId};
+pub use percent::percent_decoded;
 pub use present::Present;
 pub use raw_json::RawJson;
 pub use reading::{ConditionalTurn, NO_ANSWER, NOT_READ, ReaderFacts, Reading, ReadingOutcome};
 pub use result::{AgentFacts, OfferedPatch, RunResult, SpoiledTry, TurnResult};
 pub use time::Micros;
 pub use tool::{ToolClass, ToolInfo};
-pub use usage::{Prices, PricesError, Usage};
+pub use usage::{Prices, PricesError, Usage, dollars};
 pub use verdict::{ReasonCode, Verdict};
