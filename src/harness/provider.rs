@@ -242,12 +242,10 @@ pub fn fault(model: &str) -> Option<String> {
 
 /// A model's name without the provider before it, and whether that one does without a key.
 pub fn apart(model: &str) -> (&str, bool) {
-    match model.split_once(':') {
-        Some((provider, name)) if find(provider).is_some() => {
-            (name, matches!(provider, "ollama" | "replay" | "script"))
-        }
-        _ => (model, false),
-    }
+    let known = model.split_once(':').and_then(|(provider, name)| Some((find(provider)?, name)));
+    known.map_or((model, false), |(provider, name)| {
+        (name, !provider.place.is_some_and(|place| place.needs_key))
+    })
 }
 
 fn without<'a>(provider: &str, model: &'a str) -> &'a str {
@@ -321,6 +319,18 @@ mod tests {
             "OPENAI_API_KEY is not set, and the vendor's own endpoint asks for it; for another one set OPENAI_BASE_URL"
         );
         assert_eq!(open_with(None, Some("ollama:qwen3:14b"), &[]).unwrap().model, "qwen3:14b");
+    }
+
+    #[test]
+    fn a_provider_that_needs_no_key_is_known_by_its_place() {
+        let keyless: Vec<&str> = PROVIDERS
+            .iter()
+            .map(|provider| provider.name)
+            .filter(|name| apart(&format!("{name}:some-model")) == ("some-model", true))
+            .collect();
+        assert_eq!(keyless, ["ollama", "replay", "script"]);
+        assert_eq!(apart("anthropic:claude:1"), ("claude:1", false));
+        assert_eq!(apart("qwen3:14b"), ("qwen3:14b", false));
     }
 
     #[test]
