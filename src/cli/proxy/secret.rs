@@ -1,4 +1,5 @@
-//! `nochmal proxy --secret`: values that nobody may see.
+//! Values that nobody may see, in the flags of `nochmal proxy`: `--secret`, and pairs of a name and a value,
+//! which variables and headers are given as.
 
 use super::ProxyArgs;
 use crate::domain::secrets::{Secrets, strong_enough};
