@@ -322,6 +322,18 @@ mod tests {
     }
 
     #[test]
+    fn a_provider_that_needs_no_key_is_known_by_its_place() {
+        let keyless: Vec<&str> = PROVIDERS
+            .iter()
+            .filter(|provider| !provider.place.is_some_and(|place| place.needs_key))
+            .map(|provider| provider.name)
+            .collect();
+        assert_eq!(keyless, ["ollama", "replay", "script"]);
+        assert_eq!(apart("anthropic:claude:1"), "claude:1");
+        assert_eq!(apart("qwen3:14b"), "qwen3:14b");
+    }
+
+    #[test]
     fn a_slip_in_a_model_is_known_before_it_is_opened() {
         for (model, part) in [
             ("scrip:careful", "did you mean \"script\""),

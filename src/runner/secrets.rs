@@ -161,8 +161,10 @@ impl RunSecrets {
     /// # Errors
     /// With the first secret that stands in it.
     pub fn check_command(&self, argv: &[String]) -> Result<(), SecretError> {
-        let found = argv.iter().find_map(|word| self.hidden.found_in(word).pop_first().map(str::to_owned));
-        found.map_or(Ok(()), |name| Err(SecretError::OnCommandLine(name)))
+        match self.hidden.first_in(argv) {
+            Some(name) => Err(SecretError::OnCommandLine(name.to_owned())),
+            None => Ok(()),
+        }
     }
 
     /// Names of watched secrets in what the agent's program wrote beside its words, which the trace has.
