@@ -54,7 +54,7 @@ impl Engine {
             id,
             class,
             arguments: params.arguments.map(RawJson::from_raw),
-            continuation: params.input_responses.is_some() || params.request_state.is_some(),
+            continuation: carries(params.input_responses) || carries(params.request_state),
             modern,
             deserted: false,
             approval: self.approvals.reply(params.request_state, params.input_responses),
@@ -384,3 +384,8 @@ impl Engine {
 fn fired(number: CallId, fault: Fault, field: Option<String>, actions: &mut Vec<Action>) {
     actions.push(Action::Record(Event::ScenarioFired { call: number, fault, field }));
 }
+/// Whether a member says anything: some clients send `null` for every one that they do not use.
+fn carries(member: Option<&RawValue>) -> bool {
+    member.is_some_and(|raw| raw.get() != "null")
+}
+
