@@ -188,13 +188,14 @@ fn a_verdict_that_its_trace_does_not_prove_fails_verify_and_report() {
 fn figures_that_a_trace_does_not_prove_fail_verify_and_report() {
     let doctored = Doctored::new();
     let failed = doctored.at("FAIL", 0);
-    let edits: [(&str, serde_json::Value, &str); 6] = [
+    let edits: [(&str, serde_json::Value, &str); 7] = [
         ("/executions", 7.into(), "7 executions"),
         ("/writes", 9.into(), "9 writes"),
         ("/calls", 0.into(), "0 calls"),
         ("/violations", serde_json::json!(["SECRET_LEAKED"]), "the trace proves DUPLICATE_EXECUTION"),
         ("/cell/scenario", "F4".into(), "the scenario of its run is `F4`"),
         ("/cell/model", "another".into(), "its cell has the id"),
+        ("/struck/0/work", "not_executed".into(), "what its faults showed"),
     ];
     for (place, value, word) in edits {
         let (verified, told, report) =

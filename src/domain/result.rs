@@ -2,7 +2,7 @@
 
 use super::{
     ApprovalRequest, Attribution, CellId, CellKey, Completion, ConditionalTurn, Disagreement, Effects,
-    Honesty, ReadClaim, ReaderFacts, Reading, ReasonCode, RunId, Usage, Verdict,
+    Honesty, ReadClaim, ReaderFacts, Reading, ReasonCode, RunId, StruckCall, Usage, Verdict,
 };
 
 /// One finished run. The stored form is a versioned mirror of it in the room `store`.
@@ -69,6 +69,8 @@ pub struct RunResult {
     pub attribution: Option<Attribution>,
     /// For what the approval of a person was asked, and how often (A3).
     pub approvals: Vec<ApprovalRequest>,
+    /// The calls that a fault struck, the first [`MOST_STRUCK`](super::MOST_STRUCK) of them.
+    pub struck: Vec<StruckCall>,
 }
 
 impl RunResult {
@@ -106,6 +108,7 @@ impl RunResult {
             completion: None,
             attribution: None,
             approvals: Vec::new(),
+            struck: Vec::new(),
         }
     }
 }

@@ -9,6 +9,7 @@ mod audit;
 mod call;
 mod calls;
 mod catalogue;
+mod given;
 mod noise;
 mod rebuild;
 mod wires;
@@ -24,6 +25,7 @@ use crate::domain::{CallId, ConnectionId, Micros, Present, RawJson, ToolClass, T
 use crate::scenario::Scenario;
 use crate::trace::{Event, LogKind};
 use call::{Arrived, Call, Due};
+use given::Given;
 use serde_json::value::RawValue;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::time::Duration;
@@ -46,7 +48,7 @@ pub struct Engine {
     deadlines: BTreeSet<(Micros, CallId, Due)>,
     last_call: u64,
     audit_tools: bool,
-    keeps_given: bool,
+    given: Option<Given>,
     epochs: Epochs,
     approvals: approval::Asked,
 }
@@ -100,7 +102,7 @@ impl Engine {
             deadlines: BTreeSet::new(),
             last_call: 0,
             audit_tools: false,
-            keeps_given: false,
+            given: None,
             epochs: Epochs::default(),
             approvals: approval::Asked::default(),
         }
@@ -114,17 +116,17 @@ impl Engine {
 
     /// Keeps what the agent is told beside calls.
     pub fn keeping_given(mut self, keeps: bool) -> Engine {
-        self.keeps_given = keeps;
+        self.given = keeps.then(Given::default);
         self
     }
 
-    fn given(&self, view: &View<'_>, actions: &mut Vec<Action>) {
+    fn given(&mut self, view: &View<'_>, actions: &mut Vec<Action>) {
         let is_progress = view.method.as_deref() == Some("notifications/progress");
         if let Some(told) = view.result.or(view.error).or(view.params)
-            && self.keeps_given
+            && let Some(given) = &mut self.given
             && !is_progress
         {
-            actions.push(Action::Record(Event::Given { body: words::keep(told) }));
+            actions.extend(given.hear(told).map(|body| Action::Record(Event::Given { body })));
         }
     }
 

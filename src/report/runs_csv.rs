@@ -3,7 +3,7 @@
 use super::conditions::after;
 use super::csv_text::{cell, number, table};
 use super::{Format, Options, ReportError, View};
-use crate::domain::{ApprovalCounts, Axis, Completion, Effects, Honesty, Reading, RunResult};
+use crate::domain::{ApprovalCounts, Axis, Completion, Effects, Honesty, Reading, RunResult, StruckCall};
 
 pub(super) const FORMAT: Format = Format {
     name: "runs-csv",
@@ -23,6 +23,7 @@ fn render(view: &View<'_>, options: &Options) -> Result<Vec<u8>, ReportError> {
     header.extend(["approvals_asked", "approvals_again", "approvals_reworded"]);
     header.extend(["turns_not_said", "reader_claim", "reader_honesty", "reader_input_tokens"]);
     header.extend(["reader_output_tokens", "reader_cost_usd"]);
+    header.extend(["struck_category", "struck_retry", "struck_next", "struck_work", "struck_correlation"]);
     let rows = view.cells.iter().flat_map(|cell| &cell.runs).map(|run| row(run));
     table(header.into_iter().map(str::to_owned).collect(), rows, options)
 }
@@ -88,6 +89,19 @@ fn row(run: &RunResult) -> Vec<String> {
         number(usage.input_tokens),
         number(usage.output_tokens),
         number(usage.cost_usd.filter(|cost| cost.is_finite())),
+    ]);
+    // Of each call that a fault struck a word, in their order.
+    let struck = |word: &dyn Fn(&StruckCall) -> Option<String>| {
+        let words = run.struck.iter().map(|call| word(call).unwrap_or_else(|| "-".to_owned()));
+        cell(&words.collect::<Vec<_>>().join(" "))
+    };
+    let advice = |call: &StruckCall| call.advice.clone();
+    row.extend([
+        struck(&|call| Some(advice(call)?.0)),
+        struck(&|call| Some(advice(call)?.1)),
+        struck(&|call| Some(call.next.name().to_owned())),
+        struck(&|call| Some(call.work.name().to_owned())),
+        struck(&|call| call.correlation.clone()),
     ]);
     row
 }

@@ -2,7 +2,7 @@
 
 use super::text::counted;
 use crate::domain::{CallId, Micros, RawJson, RunId, RunResult, ToolClass, Verdict};
-use crate::trace::{Accounted, Answer, AnswerKind, AskedBy, Event, Fault, Peer, Record, Told, assertions};
+use crate::trace::{Accounted, Answer, AnswerKind, AskedBy, Event, Fault, Peer, Record, Told, struck_calls};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// The longest text that an entry shows, in characters.
@@ -149,12 +149,12 @@ pub fn timeline_of(records: &[Record], most: usize) -> Timeline {
         }
     }
     let at = records.last().map(|record| record.at).unwrap_or_default();
-    entries.extend(assertions(records).into_iter().take(most).map(|assertion| TimelineEntry {
+    entries.extend(struck_calls(records).into_iter().take(most).map(|struck| TimelineEntry {
         at,
         kind: EntryKind::Note,
-        call: Some(assertion.call),
-        text: format!("{}: what the fault showed", assertion.tool),
-        detail: Some(assertion.lines().join("\n")),
+        call: Some(struck.call),
+        text: format!("{}: what the fault showed", struck.tool),
+        detail: Some(struck.lines().join("\n")),
     }));
     Timeline { entries, left_out }
 }

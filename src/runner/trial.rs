@@ -18,7 +18,9 @@ use super::shared::{Shared, TrialError, missing};
 use super::{sweep, told};
 use crate::agent::{self, AgentOutcome, Ended, Observed};
 use crate::attribution::{Case, attribute};
-use crate::domain::{Approval, Micros, Present, RawJson, ReasonCode, RunResult, Verdict, digest_all, hex};
+use crate::domain::{
+    Approval, MOST_STRUCK, Micros, Present, RawJson, ReasonCode, RunResult, Verdict, digest_all, hex,
+};
 use crate::honesty::Truth;
 use crate::proxy::engine::{Engine, Settings};
 use crate::proxy::epoch::{OnReplace, Rules};
@@ -529,6 +531,8 @@ fn judge_trace(path: &Path, ending: &Ending<'_>, result: &mut RunResult) -> Trut
     result.observations = judgement.observations.iter().map(|seen| seen.kind.to_owned()).collect();
     result.patches = judgement.patches.clone();
     result.approvals = judgement.approvals.clone();
+    result.struck = trace::struck_calls(&records);
+    result.struck.truncate(MOST_STRUCK);
     // A score goes with a tested run only (J20).
     result.score = verdict.is_tested().then(|| judgement.score.as_ref().map(|score| score.overall)).flatten();
     result.scenario_fired = judgement.coverage.scenario_triggered;

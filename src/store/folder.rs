@@ -320,10 +320,11 @@ pub fn read_runs(folder: &Path) -> Result<Vec<RunResult>, StoreError> {
 mod tests {
     use super::*;
     use crate::domain::{
-        Account, AccountSource, AgentFacts, ApprovalRequest, Attribution, CellId, CellKey, CheckResult,
-        CheckState, Claim, Completion, ConditionalTurn, Confidence, Disagreement, DisagreementKind, Effects,
-        ExpectedEffect, Honesty, Layer, ReadClaim, ReaderFacts, Reading, ReadingOutcome, ReasonCode, Reform,
-        TurnResult, UnaskedEffect, Usage, Verdict,
+        Account, AccountSource, AgentFacts, ApprovalRequest, Attribution, CallId, CellId, CellKey,
+        CheckResult, CheckState, Claim, Completion, ConditionalTurn, Confidence, Disagreement,
+        DisagreementKind, Effects, ExpectedEffect, Honesty, Layer, NextAction, ReadClaim, ReaderFacts,
+        Reading, ReadingOutcome, ReasonCode, Reform, StruckCall, TurnResult, UnaskedEffect, Usage, Verdict,
+        WorkState,
     };
 
     fn matrix() -> MatrixRecord {
@@ -407,6 +408,30 @@ mod tests {
                 submitted: 1,
                 withdrawn: 0,
             }],
+            struck: vec![
+                StruckCall {
+                    call: CallId(2),
+                    tool: "charge".into(),
+                    answered: true,
+                    advice: Some(("rejected".into(), "never".into())),
+                    next: NextAction::OtherCall(CallId(3), "find".into()),
+                    work: WorkState::NotExecuted,
+                    evidence: "it was not sent".into(),
+                    sent: false,
+                    correlation: None,
+                },
+                StruckCall {
+                    call: CallId(3),
+                    tool: "find".into(),
+                    answered: false,
+                    advice: None,
+                    next: NextAction::Nothing,
+                    work: WorkState::Read,
+                    evidence: String::new(),
+                    sent: true,
+                    correlation: Some("a-1".into()),
+                },
+            ],
             effects: Some(Effects {
                 source: AccountSource::Ledger,
                 account: Account::Known {

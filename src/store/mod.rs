@@ -7,6 +7,7 @@ mod folder;
 mod matrix;
 mod plan;
 mod record;
+mod struck;
 mod told;
 mod traces;
 mod truth;

@@ -3,11 +3,12 @@
 
 use super::agent::AgentRecord;
 use super::approval::ApprovalRecord;
+use super::struck::StruckRecord;
 use super::told::{ConditionalTurnRecord, ReaderRecord, TurnRecord};
 use super::truth::{self, AttributionRecord, DisagreementRecord, EffectsRecord, PromptCheckRecord};
 use crate::domain::{
     ApprovalRequest, Attribution, CellId, CellKey, ConditionalTurn, Disagreement, Effects, Honesty,
-    OfferedPatch, ReaderFacts, ReasonCode, RunId, RunResult, TurnResult, Usage, Verdict,
+    OfferedPatch, ReaderFacts, ReasonCode, RunId, RunResult, StruckCall, TurnResult, Usage, Verdict,
 };
 use serde::{Deserialize, Serialize};
 
@@ -57,6 +58,8 @@ pub struct RunRecord {
     attribution: Option<AttributionRecord>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     approvals: Vec<ApprovalRecord>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    struck: Vec<StruckRecord>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -106,6 +109,7 @@ impl From<&RunResult> for RunRecord {
             completion,
             attribution,
             approvals,
+            struck,
         } = run.clone();
         let patch = |OfferedPatch { id, trigger, text }| PatchRecord { id, trigger, text };
         RunRecord {
@@ -140,6 +144,7 @@ impl From<&RunResult> for RunRecord {
             checks: completion.map(truth::checks),
             attribution: attribution.map(AttributionRecord::from),
             approvals: approvals.into_iter().map(ApprovalRecord::from).collect(),
+            struck: struck.into_iter().map(StruckRecord::from).collect(),
         }
     }
 }
@@ -178,6 +183,7 @@ impl From<RunRecord> for RunResult {
             completion: record.checks.map(truth::completion),
             attribution: record.attribution.map(Attribution::from),
             approvals: record.approvals.into_iter().map(ApprovalRequest::from).collect(),
+            struck: record.struck.into_iter().map(StruckCall::from).collect(),
         }
     }
 }

@@ -2,10 +2,10 @@
 //! each chain. What a trace proves is held against the verdict of its run, which has no chain.
 
 use super::folder::Folder;
-use crate::domain::{ApprovalRequest, CellId, Present, ReasonCode, RunId, RunResult, Verdict};
+use crate::domain::{ApprovalRequest, CellId, MOST_STRUCK, Present, ReasonCode, RunId, RunResult, Verdict};
 use crate::judge::{Judgement, judge};
 use crate::scenario::{CHAOS, NONE};
-use crate::trace::{Event, Record, TraceError, read_verified};
+use crate::trace::{Event, Record, TraceError, read_verified, struck_calls};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
@@ -230,7 +230,17 @@ impl Told<'_> {
                     .or_else(|| {
                         number(asked(&run.approvals), asked(&proven.approvals), "requests for approval")
                     })
+                    .or_else(|| self.another_strike(records))
             })
+    }
+
+    /// Whether a fault showed something else.
+    fn another_strike(&self, records: &[Record]) -> Option<String> {
+        let mut proven = struck_calls(records);
+        proven.truncate(MOST_STRUCK);
+        (self.run.struck != proven).then(|| {
+            "what its faults showed (`struck`) is in runs.jsonl not as the trace proves it".to_owned()
+        })
     }
 
     /// Whether the trace begins otherwise than its run: in another cell, or at another time.

@@ -3,18 +3,17 @@
 
 mod account;
 mod advice;
-mod assertions;
 mod chain;
 mod event;
 mod execution;
 mod remote;
+mod struck;
 mod terms;
 
 pub use account::{Accounted, AccountedCall, AccountedEffect};
 pub use advice::{Category, Retry};
-pub use assertions::{Assertion, Next, assertions};
 pub use chain::{Encoder, Trace, TraceError, read, read_sound, read_verified, verify};
 pub use event::{Event, Record, RequiredFields, Started, TRACE_VERSION};
 pub use execution::{Binding, Decision, Execution, FileDigest};
-pub use remote::{Answered, Remote, Says};
+pub use struck::struck_calls;
 pub use terms::{Answer, AnswerKind, ApprovalReply, AskedBy, Body, Fault, LogKind, Peer, SecretPlace, Told};

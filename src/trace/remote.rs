@@ -4,7 +4,7 @@
 use super::{Accounted, AccountedCall, AccountedEffect};
 use crate::domain::json::canonical;
 use crate::domain::words::times;
-use crate::domain::{AccountSource, RawJson};
+use crate::domain::{AccountSource, RawJson, WorkState};
 use std::collections::{HashMap, HashSet};
 
 /// What became of the work of a call.
@@ -158,44 +158,51 @@ fn tells_of(effect: &AccountedEffect, one: &Work<'_>) -> bool {
 }
 
 impl Remote {
-    /// For people: what became of it, and by whose word.
-    pub fn words(&self) -> String {
+    /// What became of it.
+    pub fn state(&self) -> WorkState {
+        let by_answer = match self.answer {
+            Answered::NotSent => WorkState::NotExecuted,
+            Answered::Executed => WorkState::Executed,
+            Answered::NotConfirmed | Answered::Unknown => WorkState::Unknown,
+        };
+        match &self.account {
+            Some((AccountSource::Ledger, Says::Times(0))) => WorkState::NotExecuted,
+            // What was taken away leaves no record.
+            Some((_, Says::Times(found))) if *found > 0 => WorkState::Executed,
+            _ => by_answer,
+        }
+    }
+
+    /// For people: by whose word that is known, or why it is not.
+    pub fn evidence(&self) -> String {
         let answer = match self.answer {
             Answered::NotSent => "it was not sent",
             Answered::Executed => "the server answered it",
             Answered::NotConfirmed => "the server answered with an error, and may have written before",
             Answered::Unknown => "the server never answered it",
         };
-        let by_answer = match self.answer {
-            Answered::NotSent => "not executed",
-            Answered::Executed => "executed",
-            Answered::NotConfirmed | Answered::Unknown => "unknown",
-        };
         let Some((source, says)) = &self.account else {
-            let why = match by_answer {
-                "unknown" => ", and it has neither ledger nor oracle",
+            let why = match self.state() {
+                WorkState::Unknown => ", and it has neither ledger nor oracle",
                 _ => "",
             };
-            return format!("{by_answer}: {answer}{why}");
+            return format!("{answer}{why}");
         };
         let title = source.title();
         match says {
             Says::Times(0) if *source == AccountSource::Ledger => {
-                format!("not executed: its {title} has nothing of it; {answer}")
+                format!("its {title} has nothing of it; {answer}")
             }
-            // What was taken away leaves no record.
-            Says::Times(0) => format!("{by_answer}: {answer}; by its {title} nothing came to be"),
-            Says::Times(found) => format!("executed: its {title} has it {}; {answer}", times(*found)),
+            Says::Times(0) => format!("{answer}; by its {title} nothing came to be"),
+            Says::Times(found) => format!("its {title} has it {}; {answer}", times(*found)),
             Says::Together { found, calls } => format!(
-                "{by_answer}: {answer}; its {title} has the effect {}, of {calls} calls that were sent for it",
+                "{answer}; its {title} has the effect {}, of {calls} calls that were sent for it",
                 times(*found)
             ),
-            Says::Blurred(found) => format!(
-                "{by_answer}: {answer}; its {title} has {found} effects, and does not tell which call made which"
-            ),
-            Says::NotHad(reason) => {
-                format!("{by_answer}: {answer}; its {title} could not be asked: {reason}")
+            Says::Blurred(found) => {
+                format!("{answer}; its {title} has {found} effects, and does not tell which call made which")
             }
+            Says::NotHad(reason) => format!("{answer}; its {title} could not be asked: {reason}"),
         }
     }
 }
@@ -203,6 +210,10 @@ impl Remote {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn words(remote: &Remote) -> String {
+        format!("{}: {}", remote.state().words(), remote.evidence())
+    }
 
     fn raw(text: &str) -> RawJson {
         RawJson::parse(text).unwrap()
@@ -225,7 +236,7 @@ mod tests {
         let room = raw(r#"{"room": 12}"#);
         let work = |correlation| Work::new("book", Some(&room), correlation, true);
         let works = [work(Some("a-1")), work(Some("a-2"))];
-        Remote { answer, account: Some((source, Books::new(&account, &works).say(&works[0]))) }.words()
+        words(&Remote { answer, account: Some((source, Books::new(&account, &works).say(&works[0]))) })
     }
 
     #[test]
@@ -278,7 +289,7 @@ mod tests {
         );
         let none = Remote { answer: Answered::Unknown, account: None };
         assert_eq!(
-            none.words(),
+            words(&none),
             "unknown: the server never answered it, and it has neither ledger nor oracle"
         );
     }

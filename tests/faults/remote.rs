@@ -54,5 +54,10 @@ fn an_oracle_has_the_last_word_and_without_one_the_unknown_says_why() {
             _ => "server: unknown: the server never answered it, and it has neither ledger nor oracle\n",
         };
         assert!(shown.contains(wanted), "{}: {wanted} is not in\n{shown}", run.key.upstream);
+        // The row of the run says the same.
+        let [struck] = run.struck.as_slice() else { panic!("{:?}", run.struck) };
+        for line in struck.lines() {
+            assert!(shown.contains(&line), "{line} is not in\n{shown}");
+        }
     }
 }

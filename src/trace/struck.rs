@@ -1,76 +1,10 @@
 //! What a run shows of each call that a fault struck: what the agent was told and advised, what it
 //! did next, what became of the work, and by which id all of it can be found.
 
-use super::remote::{Books, Work};
-use super::{Accounted, AnswerKind, Answered, Category, Event, Fault, Record, Remote, Retry, Told};
-use crate::domain::{AccountSource, CallId, RawJson, ToolClass};
+use super::remote::{Answered, Books, Remote, Work};
+use super::{Accounted, AnswerKind, Event, Fault, Record, Told};
+use crate::domain::{AccountSource, CallId, NextAction, RawJson, StruckCall, ToolClass, WorkState};
 use std::collections::HashMap;
-
-/// A call that a fault struck.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Assertion {
-    /// The call.
-    pub call: CallId,
-    /// Its tool.
-    pub tool: String,
-    /// What was done to it.
-    pub fault: Fault,
-    /// What the agent was told; none where it was told nothing.
-    pub told: Option<Told>,
-    /// What it did next.
-    pub next: Next,
-    /// What became of the work; none of a call that has none to do, a read.
-    pub remote: Option<Remote>,
-    /// It was sent to the server.
-    pub sent: bool,
-    /// The id that the attempt had at the server; none where it was not sent with one.
-    pub correlation: Option<String>,
-}
-
-/// What an agent did after it was told of a failure.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Next {
-    /// It called the same tool with the same arguments.
-    SameCall(CallId),
-    /// It called something else.
-    OtherCall(CallId, String),
-    /// It ended its turn.
-    Turn,
-    /// Nothing more.
-    Nothing,
-}
-
-impl Assertion {
-    /// The category of what the agent was told, and the advice that goes with it.
-    pub fn advice(&self) -> Option<(Category, Retry)> {
-        self.told.and_then(Told::advice)
-    }
-
-    /// The four of them, for people.
-    pub fn lines(&self) -> [String; 4] {
-        let told = match (self.told, self.advice()) {
-            (_, Some((category, retry))) => format!("told: {}, retry {}", category.name(), retry.name()),
-            (Some(_), None) => "told: no failure".to_owned(),
-            (None, None) => "told: nothing".to_owned(),
-        };
-        let next = match &self.next {
-            Next::SameCall(call) => format!("next: the same again (call {})", call.0),
-            Next::OtherCall(call, tool) => format!("next: {tool} (call {})", call.0),
-            Next::Turn => "next: it ended its turn".to_owned(),
-            Next::Nothing => "next: nothing".to_owned(),
-        };
-        let server = self
-            .remote
-            .as_ref()
-            .map_or_else(|| "a read, which leaves nothing behind".to_owned(), Remote::words);
-        let id = match (&self.correlation, self.sent) {
-            (Some(id), _) => format!("correlation id: {id}"),
-            (None, false) => "correlation id: none, it was not sent".to_owned(),
-            (None, true) => "correlation id: none, it was sent without".to_owned(),
-        };
-        [told, next, format!("server: {server}"), id]
-    }
-}
 
 #[derive(Default)]
 struct Call {
@@ -80,7 +14,6 @@ struct Call {
     sent: bool,
     correlation: Option<String>,
     answer: Option<AnswerKind>,
-    fault: Option<Fault>,
     told: Option<Told>,
     /// Where the agent no longer waited.
     settled: Option<usize>,
@@ -93,7 +26,7 @@ impl Call {
 }
 
 /// The calls that a fault struck, in their order.
-pub fn assertions(records: &[Record]) -> Vec<Assertion> {
+pub fn struck_calls(records: &[Record]) -> Vec<StruckCall> {
     let mut calls: HashMap<CallId, Call> = HashMap::new();
     let mut struck = Vec::new();
     let mut account: Option<(AccountSource, &Accounted)> = None;
@@ -116,7 +49,6 @@ pub fn assertions(records: &[Record]) -> Vec<Assertion> {
             }
             Event::ScenarioFired { call, fault, .. } if *fault != Fault::PassThrough => {
                 struck.push(*call);
-                known(call, &mut |known| known.fault = Some(*fault));
             }
             Event::CallCancelled { call } => {
                 known(call, &mut |known| known.settled = known.settled.or(Some(at)))
@@ -139,13 +71,18 @@ pub fn assertions(records: &[Record]) -> Vec<Assertion> {
             (true, None) => Answered::Unknown,
         };
         let account = books.as_ref().map(|(source, books)| (*source, books.say(&call.work())));
-        Some(Assertion {
+        let remote = Remote { answer, account };
+        let (work, evidence) =
+            if call.is_read { (WorkState::Read, String::new()) } else { (remote.state(), remote.evidence()) };
+        let advice = call.told.and_then(Told::advice);
+        Some(StruckCall {
             call: number,
             tool: call.tool.clone(),
-            fault: call.fault?,
-            told: call.told,
+            answered: call.told.is_some(),
+            advice: advice.map(|(category, retry)| (category.name().to_owned(), retry.name().to_owned())),
             next: next(call, records, &calls),
-            remote: (!call.is_read).then_some(Remote { answer, account }),
+            work,
+            evidence,
             sent: call.sent,
             correlation: call.correlation.clone(),
         })
@@ -153,11 +90,11 @@ pub fn assertions(records: &[Record]) -> Vec<Assertion> {
     struck.into_iter().filter_map(one).collect()
 }
 
-fn next(call: &Call, records: &[Record], calls: &HashMap<CallId, Call>) -> Next {
+fn next(call: &Call, records: &[Record], calls: &HashMap<CallId, Call>) -> NextAction {
     let after = call.settled.map_or(&[][..], |at| records.get(at + 1..).unwrap_or_default());
     for record in after {
         match &record.event {
-            Event::TurnEnded { .. } => return Next::Turn,
+            Event::TurnEnded { .. } => return NextAction::TurnEnded,
             Event::CallReceived { call: number, tool, .. } => {
                 let canonical = |call: &Call| {
                     call.arguments.as_ref().map(|sent| crate::domain::json::canonical(sent.get()))
@@ -165,18 +102,22 @@ fn next(call: &Call, records: &[Record], calls: &HashMap<CallId, Call>) -> Next 
                 let same = calls
                     .get(number)
                     .is_some_and(|other| other.tool == call.tool && canonical(other) == canonical(call));
-                return if same { Next::SameCall(*number) } else { Next::OtherCall(*number, tool.clone()) };
+                return if same {
+                    NextAction::SameCall(*number)
+                } else {
+                    NextAction::OtherCall(*number, tool.clone())
+                };
             }
             _ => {}
         }
     }
-    Next::Nothing
+    NextAction::Nothing
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{ConnectionId, Micros, ToolClass};
+    use crate::domain::{ConnectionId, Micros};
     use crate::trace::{AccountedCall, AccountedEffect, Answer, Body};
 
     fn call(number: u64, tool: &str, arguments: &str) -> Event {
@@ -200,7 +141,7 @@ mod tests {
         let records = events.into_iter().enumerate();
         let records: Vec<Record> =
             records.map(|(seq, event)| Record { seq: seq as u64, at: Micros(0), event }).collect();
-        assertions(&records).iter().map(Assertion::lines).collect()
+        struck_calls(&records).iter().map(StruckCall::lines).collect()
     }
 
     #[test]
