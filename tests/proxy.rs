@@ -6,6 +6,8 @@
 
 #[path = "proxy/cases.rs"]
 mod cases;
+#[path = "proxy/ids.rs"]
+mod ids;
 #[path = "proxy/report.rs"]
 mod report;
 #[path = "proxy/rig.rs"]
