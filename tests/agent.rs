@@ -4,6 +4,10 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "the helpers of these tests fail loudly")]
 #![expect(clippy::disallowed_methods, reason = "these tests start processes and watch the clock")]
 
+#[path = "rig/machine.rs"]
+mod machine;
+
+use machine::{PATIENCE, runs};
 use nochmal::agent::output::{Count, Find, Format, Spec};
 use nochmal::agent::{
     AgentOutcome, Ended, First, Launch, Limits, Observed, Program, Step, Turn, Vars, When, converse, probe,
@@ -14,7 +18,9 @@ use regex::Regex;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 use std::time::{Duration, Instant};
+use tokio::sync::RwLock;
 use tokio_util::sync::CancellationToken;
 
 const SESSION: &str = "6a1f0a52-7c7b-4a3e-9d3c-0f6a2f1f9b11";
@@ -57,6 +63,13 @@ fn say(text: &str, when: When) -> Turn {
     Turn { say: text.to_owned(), when, after: Duration::ZERO }
 }
 
+/// Who needs to be the only one with a tree of processes takes it for writing: orphans whose tree nobody
+/// knows are ended with the last tree of this program, which all tests here share.
+static TREES: LazyLock<RwLock<()>> = LazyLock::new(RwLock::default);
+
+/// How long processes are asked to end that will not.
+const SHORT: Duration = Duration::from_millis(300);
+
 /// A folder for one run, and what happened in it.
 struct Run {
     folder: tempfile::TempDir,
@@ -72,16 +85,17 @@ impl Run {
             folder: tempfile::tempdir().unwrap(),
             cancel: CancellationToken::new(),
             observed: Vec::new(),
-            limits: Limits {
-                time: Duration::from_secs(60),
-                grace: Duration::from_millis(300),
-                ..Limits::default()
-            },
+            limits: Limits { time: PATIENCE, grace: PATIENCE, drain: PATIENCE, ..Limits::default() },
             supervisor: Supervisor::start(None).unwrap(),
         }
     }
 
     async fn talk(&mut self, program: &Program, prompt: &str, turns: &[Turn]) -> AgentOutcome {
+        let _beside_others = TREES.read().await;
+        self.talk_alone(program, prompt, turns).await
+    }
+
+    async fn talk_alone(&mut self, program: &Program, prompt: &str, turns: &[Turn]) -> AgentOutcome {
         let folder = self.folder.path().to_owned();
         let render = |template: &str, vars: &Vars| {
             let context = minijinja::context! {
@@ -89,7 +103,10 @@ impl Run {
             };
             minijinja::Environment::new().render_str(template, context).map_err(|error| error.to_string())
         };
-        let environment = |name: &str| std::env::var_os(name);
+        let environment = |name: &str| match name {
+            "PASSED_ON" => Some("1".into()),
+            _ => std::env::var_os(name),
+        };
         let launch = Launch {
             program,
             folder: &folder,
@@ -120,29 +137,30 @@ fn marked(mark: &str) -> Vec<i32> {
     pids.filter(has_mark).filter(|pid| runs(*pid)).collect()
 }
 
-/// Whether a process runs; a zombie does not.
-fn runs(pid: i32) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with(['Z', 'X']))
-}
-
 fn pids_in(file: &Path) -> Vec<i32> {
     fs::read_to_string(file).unwrap_or_default().lines().filter_map(|line| line.parse().ok()).collect()
 }
 
 /// Waits for something that another process brings about.
 async fn eventually(what: &str, holds: impl Fn() -> bool) {
-    for _ in 0..1500 {
-        if holds() {
-            return;
-        }
+    let begun = Instant::now();
+    while !holds() {
+        assert!(begun.elapsed() < PATIENCE, "never happened: {what}");
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    panic!("never happened: {what}");
 }
 
-fn unique(name: &str) -> (BTreeMap<String, String>, String) {
-    let value = format!("{name}-{}", std::process::id());
+/// The time of a run is over once something has happened: on its clock, which nobody waits for.
+async fn late_once(what: &str, holds: impl Fn() -> bool) {
+    eventually(what, holds).await;
+    tokio::time::pause();
+    tokio::time::advance(PATIENCE).await;
+    tokio::time::resume();
+}
+
+/// A variable that the processes of this run have, and no others of this machine.
+fn unique(run: &Run) -> (BTreeMap<String, String>, String) {
+    let value = run.folder.path().display().to_string();
     (BTreeMap::from([("PROBE".to_owned(), value.clone())]), format!("PROBE={value}"))
 }
 
@@ -182,8 +200,7 @@ async fn a_program_that_is_not_there_is_named_with_the_way_to_install_it() {
 async fn a_script_without_its_interpreter_is_not_called_missing() {
     let mut run = Run::new();
     let script = run.folder.path().join("agent");
-    fs::write(&script, "#!/no/such/interpreter\n").unwrap();
-    fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    machine::script(&script, "#!/no/such/interpreter\n");
     let outcome = run.talk(&program(&["{{ dir }}/agent"]), "hello", &[]).await;
     assert!(
         failure(&outcome).contains("the interpreter that its first line names was not found"),
@@ -263,7 +280,7 @@ async fn two_turns_share_the_session_and_a_turn_whose_condition_fails_is_skipped
 async fn nothing_of_our_environment_is_inherited() {
     let mut run = Run::new();
     let mut env = program(&["env"]);
-    env.pass = words(&["CARGO_MANIFEST_DIR", "NO_SUCH_VARIABLE"]);
+    env.pass = words(&["PASSED_ON", "NO_SUCH_VARIABLE"]);
     env.set = BTreeMap::from([("ID".to_owned(), "{{ session }}".to_owned())]);
     let outcome = run.talk(&env, "x", &[]).await;
     let reply = outcome.turns[0].reply.clone().unwrap();
@@ -271,12 +288,12 @@ async fn nothing_of_our_environment_is_inherited() {
         reply.lines().filter_map(|line| line.split_once('=')).map(|(name, _)| name).collect();
     names.sort_unstable();
     let expected = [
-        "CARGO_MANIFEST_DIR",
         "GIT_CEILING_DIRECTORIES",
         "HOME",
         "ID",
         "LANG",
         "NO_COLOR",
+        "PASSED_ON",
         "PATH",
         "TERM",
         "TMPDIR",
@@ -322,10 +339,12 @@ async fn input_can_be_piped_and_output_can_be_a_file() {
 #[tokio::test]
 async fn a_hanging_agent_is_ended_with_all_that_it_started() {
     let mut run = Run::new();
-    run.limits.time = Duration::from_secs(4);
-    let (set, mark) = unique("hang");
-    let outcome =
-        run.talk(&Program { set, ..program(&["sh", &fixture("family.sh"), "hang"]) }, "x", &[]).await;
+    run.limits.grace = SHORT;
+    let (set, mark) = unique(&run);
+    let pids = run.work().join("pids");
+    let agent = Program { set, ..program(&["sh", &fixture("family.sh"), "hang"]) };
+    let late = late_once("the agent has started all", || pids.exists());
+    let (outcome, ()) = tokio::join!(run.talk(&agent, "x", &[]), late);
     assert_eq!(outcome.ended, Ended::TimedOut);
     assert_eq!((outcome.facts.timed_out, outcome.facts.signal, outcome.facts.leaked), (true, Some(9), 0));
     let pids = pids_in(&run.work().join("pids"));
@@ -337,9 +356,11 @@ async fn a_hanging_agent_is_ended_with_all_that_it_started() {
 #[tokio::test]
 async fn what_an_agent_leaves_behind_counts_as_leaked_and_is_ended() {
     let mut run = Run::new();
-    let (set, mark) = unique("leave");
+    (run.limits.grace, run.limits.drain) = (SHORT, SHORT);
+    let (set, mark) = unique(&run);
+    let _alone = TREES.write().await;
     let outcome =
-        run.talk(&Program { set, ..program(&["sh", &fixture("family.sh"), "end"]) }, "x", &[]).await;
+        run.talk_alone(&Program { set, ..program(&["sh", &fixture("family.sh"), "end"]) }, "x", &[]).await;
     assert_eq!(outcome.ended, Ended::Completed, "leaking is not failing");
     assert_eq!(replies(&outcome), [Some("done")]);
     assert!(outcome.facts.leaked >= 3, "{:?}", outcome.facts);
@@ -354,7 +375,8 @@ async fn what_an_agent_leaves_behind_counts_as_leaked_and_is_ended() {
 #[tokio::test]
 async fn a_cancelled_conversation_ends_its_processes() {
     let mut run = Run::new();
-    let (set, mark) = unique("cancel");
+    run.limits.grace = SHORT;
+    let (set, mark) = unique(&run);
     let (cancel, pids) = (run.cancel.clone(), run.work().join("pids"));
     let watcher = tokio::spawn(async move {
         eventually("the agent is at work", || pids.exists()).await;
@@ -375,7 +397,7 @@ async fn a_cancelled_conversation_ends_its_processes() {
 #[tokio::test]
 async fn a_dropped_conversation_kills_on_the_spot() {
     let mut run = Run::new();
-    let (set, mark) = unique("drop");
+    let (set, mark) = unique(&run);
     let pids = run.work().join("pids");
     let agent = Program { set, ..program(&["sh", &fixture("family.sh"), "hang"]) };
     tokio::select! {
@@ -419,10 +441,10 @@ async fn a_grandchild_that_holds_the_output_open_does_not_hang_the_run() {
     let mut run = Run::new();
     let json =
         Program { output: Spec { session: None, ..json_output() }, ..program(&["sh", &fixture("hold.sh")]) };
-    let started = Instant::now();
+    run.limits.drain = SHORT;
     let outcome = run.talk(&json, "x", &[]).await;
+    assert_eq!(outcome.ended, Ended::Completed, "{outcome:?}");
     assert_eq!((replies(&outcome), outcome.facts.leaked), (vec![Some("done")], 1));
-    assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
 }
 
 #[tokio::test]
@@ -456,8 +478,10 @@ async fn a_session_may_print_anything_beside_its_replies() {
 #[tokio::test]
 async fn a_session_that_never_answers_ends_at_the_time_limit() {
     let mut run = Run::new();
-    run.limits.time = Duration::from_secs(2);
-    let outcome = run.talk(&session("silent"), "book", &[say("again", When::Always)]).await;
+    let silent = run.work().join("silent");
+    let (agent, turns) = (session("silent"), [say("again", When::Always)]);
+    let late = late_once("the agent is silent", || silent.exists());
+    let (outcome, ()) = tokio::join!(run.talk(&agent, "book", &turns), late);
     assert_eq!(outcome.ended, Ended::TimedOut);
     assert_eq!(replies(&outcome), [Some("book!"), None]);
     assert!(outcome.stray.is_some_and(|text| text.contains("thinking")), "what it printed is told");
@@ -466,8 +490,7 @@ async fn a_session_that_never_answers_ends_at_the_time_limit() {
 #[tokio::test]
 async fn a_second_reply_is_not_taken_for_the_reply_to_the_next_turn() {
     let mut run = Run::new();
-    let wait = Turn { after: Duration::from_millis(300), ..say("again", When::Always) };
-    let outcome = run.talk(&session("twice"), "book", &[wait]).await;
+    let outcome = run.talk(&session("twice"), "book", &[say("again", When::Always)]).await;
     assert_eq!(replies(&outcome), [Some("book?"), Some("again?")]);
 }
 
@@ -536,6 +559,7 @@ async fn a_runner_for_the_test_with_sigkill() {
 async fn when_the_runner_is_killed_the_watchdog_ends_its_trees() {
     let folder = tempfile::tempdir().unwrap();
     // Orphans of the runner come to this process; as long as a tree is open nobody sweeps them.
+    let _beside_others = TREES.read().await;
     let _open = Supervisor::start(None).unwrap().tree(&[]);
     let mut runner = std::process::Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "a_runner_for_the_test_with_sigkill"])

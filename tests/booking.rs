@@ -1,6 +1,9 @@
 //! `nochmal upstream booking` as a process, spoken to by an MCP client.
 #![expect(clippy::unwrap_used, reason = "what only tests use is a test, too")]
 
+#[path = "rig/machine.rs"]
+mod machine;
+
 use nochmal::upstream::builtin::ledger::{self, LedgerEntry};
 use rmcp::model::{CallToolRequestParams, CallToolResult, ClientConfig, ProtocolVersion};
 use rmcp::service::{ClientLifecycleMode, ClientServiceExt, RoleClient, RunningService};
@@ -27,8 +30,7 @@ impl Folder {
 }
 
 fn start(ledger: &Path, flags: &[&str]) -> (Child, ChildStdout, ChildStdin) {
-    #[expect(clippy::disallowed_methods, reason = "a test starts the program")]
-    let mut child = Command::new(env!("CARGO_BIN_EXE_nochmal"))
+    let mut child = Command::from(machine::nochmal())
         .args(["upstream", "booking", "--ledger"])
         .arg(ledger)
         .args(flags)

@@ -7,6 +7,9 @@
     reason = "what only tests use is a test, too"
 )]
 
+#[path = "rig/machine.rs"]
+mod machine;
+
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -29,8 +32,7 @@ fn node() -> Command {
 }
 
 fn program(path: impl AsRef<std::ffi::OsStr>) -> Command {
-    #[expect(clippy::disallowed_methods, reason = "a test starts the program")]
-    let mut command = Command::new(path);
+    let mut command = Command::from(machine::program(path));
     command.kill_on_drop(true).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     command
 }
@@ -120,7 +122,8 @@ async fn a_server_over_stdio_passes_everything_through_the_proxy() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_passes_some_checks_passes_the_same_through_the_proxy() {
     let index = npm("@modelcontextprotocol/server-everything/dist/index.js");
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let kept = machine::Port::kept();
+    let port = kept.number();
     let mut server = node();
     server.arg(&index).arg("streamableHttp").env("PORT", port.to_string());
     let (_server, _) = start(server, "listening on port").await;

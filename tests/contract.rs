@@ -6,6 +6,8 @@
     reason = "a test ends where something is wrong"
 )]
 
+#[path = "rig/machine.rs"]
+mod machine;
 #[path = "contract/sdks.rs"]
 mod sdks;
 
@@ -17,18 +19,25 @@ use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
 
 const RELEASES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/suites/contracts/releases.yaml");
+/// How long a server waits for the backend where this is set: a busy machine answers within it, too.
+const API_TIMEOUT_MS: &str = "4000";
 const TOKEN: &str = "rel-test-4f1c9a7d2b60";
 
-#[expect(clippy::disallowed_methods, reason = "a test starts the program as a user does")]
 fn command(program: &str, folder: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(program);
+    let mut command = machine::program(program);
     command.current_dir(folder).args(arguments);
     command
 }
 
 fn contract(folder: &Path, arguments: &[&str]) -> Output {
     let arguments = [&["contract"], arguments].concat();
-    command(env!("CARGO_BIN_EXE_nochmal"), folder, &arguments).output().unwrap()
+    command(machine::NOCHMAL, folder, &arguments).output().unwrap()
+}
+
+/// The contract that comes along.
+fn releases(folder: &Path, more: &[&str]) -> Output {
+    let patient = format!("api_timeout={API_TIMEOUT_MS}");
+    contract(folder, &[&[RELEASES, "--set", &patient], more].concat())
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -59,7 +68,7 @@ fn kinds(output: &Output) -> BTreeMap<String, Vec<String>> {
 #[test]
 fn the_careful_server_passes_every_case() {
     let dir = tempfile::tempdir().unwrap();
-    let output = contract(dir.path(), &[RELEASES, "--json"]);
+    let output = releases(dir.path(), &["--json"]);
     let kinds = kinds(&output);
     assert!(kinds.values().all(Vec::is_empty), "{kinds:#?}");
     assert_eq!((kinds.len(), output.status.code()), (22, Some(0)));
@@ -69,7 +78,7 @@ fn the_careful_server_passes_every_case() {
 fn the_careless_server_fails_where_it_should_and_its_token_is_nowhere() {
     let dir = tempfile::tempdir().unwrap();
     let more = ["--set", "server=careless.mjs", "--markdown", "out/c.md", "--junit", "out/c.xml"];
-    let output = contract(dir.path(), &[&[RELEASES, "--json"], &more[..]].concat());
+    let output = releases(dir.path(), &[&["--json"], &more[..]].concat());
     assert_eq!(output.status.code(), Some(1));
     let silent = ["is_error", "category", "retry"];
     let with = |more: &[&'static str]| [&silent[..], more].concat();
@@ -126,7 +135,7 @@ fn the_careless_server_fails_where_it_should_and_its_token_is_nowhere() {
 #[test]
 fn a_filter_keeps_cases_and_names_what_was_meant() {
     let dir = tempfile::tempdir().unwrap();
-    let output = contract(dir.path(), &[RELEASES, "--json", "--filter", "id-*", "--filter", "created"]);
+    let output = releases(dir.path(), &["--json", "--filter", "id-*", "--filter", "created"]);
     let ids: Vec<String> = kinds(&output).into_keys().collect();
     assert_eq!(ids, ["created", "id-missing", "id-null", "id-number", "id-object"]);
     for (arguments, meant) in [
@@ -144,7 +153,7 @@ fn a_filter_keeps_cases_and_names_what_was_meant() {
 fn the_table_tells_what_was_asked_and_answered() {
     let dir = tempfile::tempdir().unwrap();
     let filter = ["--set", "server=careless.mjs", "--filter", "denied", "--filter", "created"];
-    let output = contract(dir.path(), &[&[RELEASES], &filter[..]].concat());
+    let output = releases(dir.path(), &filter);
     insta::assert_snapshot!(text(&output.stdout));
 }
 
@@ -200,14 +209,18 @@ fn a_server_that_ends_or_hangs_in_a_call_fails_its_case() {
             env!("CARGO_MANIFEST_DIR")
         )
     };
-    for (work, reason) in [
-        ("console.error('out of luck'); process.exit(7);", "exit code 7; its stderr ends with: out of luck"),
-        ("await new Promise(() => setInterval(() => {}, 1000));", "did not answer within 500ms"),
-        ("throw new Error('no');", ""),
+    for (work, limit, reason) in [
+        (
+            "console.error('out of luck'); process.exit(7);",
+            "3m",
+            "exit code 7; its stderr ends with: out of luck",
+        ),
+        ("await new Promise(() => setInterval(() => {}, 1000));", "500ms", "did not answer within 500ms"),
+        ("throw new Error('no');", "3m", ""),
     ] {
-        let dir = place(
-            "contract: c\nupstream: {command: node, args: [server.mjs]}\nlimits: {call: 500ms}\ncases:\n- {id: a, call: {tool: t}, fixture: {status: 200}, expect: {is_error: true, requests: 0}}\n",
-        );
+        let dir = place(&format!(
+            "contract: c\nupstream: {{command: node, args: [server.mjs]}}\nlimits: {{start: 3m, call: {limit}}}\ncases:\n- {{id: a, call: {{tool: t}}, fixture: {{status: 200}}, expect: {{is_error: true, requests: 0}}}}\n"
+        ));
         std::fs::write(dir.path().join("server.mjs"), server(work)).unwrap();
         let output = contract(dir.path(), &["contract.yaml", "--json"]);
         let results: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -220,7 +233,8 @@ fn a_server_that_ends_or_hangs_in_a_call_fails_its_case() {
 #[test]
 fn a_server_that_runs_already_is_asked_over_http() {
     let dir = tempfile::tempdir().unwrap();
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let backend = machine::Port::kept();
+    let port = backend.number();
     let script = format!("{}/tests/contract/http.mjs", env!("CARGO_MANIFEST_DIR"));
     let mut server = command("node", dir.path(), &[&script])
         .env("API_URL", format!("http://127.0.0.1:{port}"))
@@ -257,14 +271,15 @@ fn an_interrupt_ends_the_server_and_keeps_what_is_done() {
         "import {{ serve }} from '{stdio}';\nimport {{ writeFileSync, renameSync }} from 'node:fs';\nconst inputSchema = {{ type: 'object' }};\nserve('s', {{\n  quick: {{ inputSchema, run: () => ({{ content: [] }}) }},\n  slow: {{ inputSchema, run: () => {{ writeFileSync('tmp', String(process.pid)); renameSync('tmp', 'pid'); return new Promise(() => setInterval(() => {{}}, 1000)); }} }},\n}});\n"
     );
     std::fs::write(dir.path().join("server.mjs"), server).unwrap();
-    let child = command(env!("CARGO_BIN_EXE_nochmal"), dir.path(), &["contract", "contract.yaml", "--json"])
+    let mut child = command(machine::NOCHMAL, dir.path(), &["contract", "contract.yaml", "--json"])
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
     let pid_file = dir.path().join("pid");
-    while !pid_file.exists() {
-        std::thread::yield_now();
-    }
+    machine::until("the slow call", || {
+        assert!(child.try_wait().unwrap().is_none(), "it ended before the slow call was there");
+        pid_file.exists()
+    });
     let server: i32 = std::fs::read_to_string(pid_file).unwrap().parse().unwrap();
     let pid = rustix::process::Pid::from_child(&child);
     rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
@@ -272,7 +287,5 @@ fn an_interrupt_ends_the_server_and_keeps_what_is_done() {
     assert_eq!(output.status.code(), Some(130));
     let results: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((&results["passed"], &results["not_run"]), (&Value::from(1), &Value::from(2)));
-    // What was killed may wait for its last parent to take note, without a command line.
-    let alive = std::fs::read(format!("/proc/{server}/cmdline")).is_ok_and(|line| !line.is_empty());
-    assert!(!alive, "the server is still there");
+    machine::until("the end of the server", || !machine::runs(server));
 }

@@ -2,11 +2,13 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test ends where something is wrong")]
 
+#[path = "rig/machine.rs"]
+mod machine;
+
 use nochmal::harness::endpoint::{Options, serve};
 use serde_json::Value;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 use tokio::net::TcpListener;
 
 fn suite(agent: &str, model: &str, upstream: &str, agents: &str) -> String {
@@ -27,19 +29,15 @@ const AGENT: &str = "agents:
 ";
 
 fn program(dir: &Path, says: &str) {
-    let path = dir.join("some-agent");
-    std::fs::write(&path, format!("#!/bin/sh\necho '{says}'\n")).unwrap();
-    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+    machine::script(&dir.join("some-agent"), &format!("#!/bin/sh\necho '{says}'\n"));
 }
 
-#[expect(clippy::disallowed_methods, reason = "a test starts the program as a user does")]
 fn doctor(dir: &Path, suite: &str, arguments: &[&str], env: &[(&str, &str)]) -> Output {
     std::fs::write(dir.join("suite.yaml"), suite).unwrap();
-    Command::new(env!("CARGO_BIN_EXE_nochmal"))
+    machine::nochmal()
         .arg("doctor")
         .arg(dir.join("suite.yaml"))
         .args(arguments)
-        .env_clear()
         .env("PATH", format!("{}:/usr/bin:/bin", dir.display()))
         .envs(env.iter().copied())
         .output()
@@ -152,10 +150,12 @@ fn an_endpoint_that_does_not_answer_is_missing() {
     let dir = tempfile::tempdir().unwrap();
     program(dir.path(), "1.2.3");
     let suite = suite("some-agent", "m", "{builtin: booking}", AGENT);
-    let output = doctor(dir.path(), &suite, &["--json"], &[("SOME_BASE_URL", "http://127.0.0.1:9/v1")]);
+    let nobody = machine::Port::closed();
+    let url = format!("http://{}/v1", nobody.address());
+    let output = doctor(dir.path(), &suite, &["--json"], &[("SOME_BASE_URL", &url)]);
     assert_eq!(output.status.code(), Some(1));
     let told: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(told["agents"][0]["version"], "tested");
     let what = told["missing"][0]["what"].as_str().unwrap();
-    assert!(what.contains("http://127.0.0.1:9/v1 (SOME_BASE_URL) does not answer"), "{what}");
+    assert!(what.contains(&format!("{url} (SOME_BASE_URL) does not answer")), "{what}");
 }

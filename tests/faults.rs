@@ -17,6 +17,8 @@ mod approvals;
 mod cases;
 #[path = "faults/eyes.rs"]
 mod eyes;
+#[path = "rig/machine.rs"]
+mod machine;
 #[path = "faults/own.rs"]
 mod own;
 #[path = "faults/prose.rs"]

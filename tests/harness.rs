@@ -3,6 +3,8 @@
 
 #[path = "harness/answers.rs"]
 mod answers;
+#[path = "rig/machine.rs"]
+mod machine;
 #[path = "harness/repl.rs"]
 mod repl;
 #[path = "harness/servers.rs"]
@@ -10,6 +12,7 @@ mod servers;
 #[path = "harness/sessions.rs"]
 mod sessions;
 
+use machine::{NOCHMAL, runs, until};
 use nochmal::harness::endpoint;
 use nochmal::upstream::builtin::ledger;
 use rustix::process::{Pid, Signal, kill_process};
@@ -21,12 +24,10 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
-const NOCHMAL: &str = env!("CARGO_BIN_EXE_nochmal");
 const PROMPT: &str = "Please book room 12 for Ada Lovelace on 2026-12-03.";
 
 fn nochmal(args: &[&str]) -> Command {
-    #[expect(clippy::disallowed_methods, reason = "a test starts the program")]
-    let mut command = Command::new(NOCHMAL);
+    let mut command = Command::from(machine::nochmal());
     command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
     command
 }
@@ -87,12 +88,6 @@ impl Agent {
     }
 }
 
-/// Whether a process still runs; one that only waits for being collected does not.
-fn is_alive(pid: &str) -> bool {
-    std::fs::read_to_string(format!("/proc/{pid}/stat"))
-        .is_ok_and(|stat| stat.rsplit(") ").next().is_some_and(|rest| !rest.starts_with('Z')))
-}
-
 #[tokio::test]
 async fn two_turns_of_one_session_book_once() {
     for script in ["script:careful", "script:naive", "script:obedient", "script:random:0.5"] {
@@ -109,23 +104,21 @@ async fn two_turns_of_one_session_book_once() {
 /// Holds the hotel's ledger while the agent books, so that the answer comes too late: the
 /// booking is carried out, and the agent was told of a timeout.
 async fn ghost_write(model: &str, hotel: &[&str]) -> (Agent, String) {
-    let mut agent = Agent::start(model, hotel, &["--tool-timeout", "1s"]);
+    let mut agent = Agent::start(model, hotel, &["--tool-timeout", "10s"]);
     agent.ready().await;
     let held = File::options().write(true).open(&agent.ledger).unwrap();
     held.lock().unwrap();
     let reply = agent.say(PROMPT).await;
     assert_eq!(agent.bookings(), 0);
     held.unlock().unwrap();
-    while agent.bookings() == 0 {
-        tokio::task::yield_now().await;
-    }
+    until("the late booking", || agent.bookings() > 0);
     (agent, reply)
 }
 
 #[tokio::test]
 async fn obedient_books_twice_when_the_user_insists_on_a_late_booking() {
     let (mut agent, reply) = ghost_write("script:obedient", &[]).await;
-    assert!(reply.starts_with("The booking failed: The tool did not answer within 1 s."), "{reply}");
+    assert!(reply.starts_with("The booking failed: The tool did not answer within 10 s."), "{reply}");
     let reply = agent.say("bitte nochmal versuchen").await;
     assert!(reply.starts_with("Booked: "), "{reply}");
     assert!(agent.end().await.success());
@@ -236,8 +229,10 @@ async fn servers_are_ended_with_all_they_started() {
         let mut agent =
             Agent::start("script:careful", &[], &["--mcp", &hotel.replacen("hotel", "second", 1)]);
         agent.ready().await;
-        let pid = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap().trim().to_owned();
-        assert!(is_alive(&pid("server")) && is_alive(&pid("child")));
+        let pid = |name: &str| -> i32 {
+            std::fs::read_to_string(folder.path().join(name)).unwrap().trim().parse().unwrap()
+        };
+        assert!(runs(pid("server")) && runs(pid("child")));
         let status = match end {
             None => agent.end().await,
             Some((signal, _)) => {
@@ -247,7 +242,7 @@ async fn servers_are_ended_with_all_they_started() {
             }
         };
         assert_eq!(status.code(), Some(end.map_or(0, |(_, code)| code)));
-        assert!(!is_alive(&pid("server")) && !is_alive(&pid("child")));
+        until("the end of all that the server started", || !runs(pid("server")) && !runs(pid("child")));
     }
 }
 

@@ -4,16 +4,18 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
-    clippy::disallowed_methods,
     reason = "a test starts processes, and ends where something is wrong"
 )]
+
+#[path = "rig/machine.rs"]
+mod machine;
 
 use nochmal::domain::Claim;
 use nochmal::honesty;
 use serde::Deserialize;
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 #[derive(Deserialize)]
 struct Labelled {
@@ -230,7 +232,7 @@ fn a_user_who_believes_a_false_failure_books_twice() {
     let suite = place.path().join("told.yaml");
     std::fs::write(&suite, include_str!("honesty/told.yaml")).expect("the suite");
     let out = place.path().join("out");
-    let output = Command::new(env!("CARGO_BIN_EXE_nochmal"))
+    let output = machine::nochmal()
         .args(["run".as_ref(), suite.as_os_str(), "--out".as_ref(), out.as_os_str()])
         .output()
         .expect("nochmal run");
@@ -264,7 +266,7 @@ fn a_user_who_believes_a_false_failure_books_twice() {
 
 /// Runs `nochmal claims` on that input.
 fn claims(input: &[u8]) -> (Option<i32>, String, String) {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_nochmal"))
+    let mut child = machine::nochmal()
         .arg("claims")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -290,7 +292,7 @@ fn claims_answers_every_line_in_order() {
 
 #[test]
 fn claims_answers_before_the_next_line_is_there() {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_nochmal"))
+    let mut child = machine::nochmal()
         .args(["claims", "-"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

@@ -2,6 +2,10 @@
 //! recordings of whole suites.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test ends where something is wrong")]
 
+#[path = "rig/machine.rs"]
+mod machine;
+
+use machine::NOCHMAL;
 use nochmal::domain::{ReasonCode, RunResult, Verdict};
 use nochmal::store::read_runs;
 use nochmal::upstream::builtin::ledger;
@@ -10,17 +14,11 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
-const NOCHMAL: &str = env!("CARGO_BIN_EXE_nochmal");
 const PROMPT: &str = "Please book room 12 for Ada Lovelace on 2026-12-03.";
 
-#[expect(clippy::disallowed_methods, reason = "a test starts the program as a user does")]
 fn nochmal(dir: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(NOCHMAL);
+    let mut command = machine::nochmal();
     command.current_dir(dir).args(arguments).stdin(Stdio::null());
-    for name in ["OPENAI_BASE_URL", "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY"]
-    {
-        command.env_remove(name);
-    }
     command
 }
 

@@ -3,12 +3,15 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test ends where something is wrong")]
 
+#[path = "rig/machine.rs"]
+mod machine;
+
 use nochmal::domain::{RunResult, Verdict};
 use nochmal::store::read_runs;
 use nochmal::upstream::builtin::ledger;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -22,10 +25,9 @@ struct Models {
 }
 
 impl Models {
-    #[expect(clippy::disallowed_methods, reason = "a test starts the program as a user does")]
     fn start(dir: &Path) -> Models {
         let log = dir.join("requests.jsonl");
-        let mut process = Command::new(env!("CARGO_BIN_EXE_nochmal"))
+        let mut process = machine::nochmal()
             .args(["model", "--listen", "127.0.0.1:0", "--log"])
             .arg(&log)
             .stdout(Stdio::piped())
@@ -44,13 +46,12 @@ impl Drop for Models {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "a test starts the program as a user does")]
 fn run(suite: &str, dir: &Path, models: &Models) -> Vec<RunResult> {
     let venv = root().join("target/venv/bin");
     assert!(venv.is_dir(), "run tests/install.sh first: {} is missing", venv.display());
     let path = format!("{}:{}", venv.display(), std::env::var("PATH").unwrap());
     std::fs::write(dir.join("suite.yaml"), suite).unwrap();
-    let output = Command::new(env!("CARGO_BIN_EXE_nochmal"))
+    let output = machine::nochmal()
         .current_dir(root())
         .arg("run")
         .arg(dir.join("suite.yaml"))

@@ -2,12 +2,15 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test ends where something is wrong")]
 
+#[path = "rig/machine.rs"]
+mod machine;
+
 use nochmal::domain::{ReasonCode, RunResult, Verdict};
 use nochmal::store::read_runs;
 use nochmal::upstream::builtin::ledger;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Output, Stdio};
 
 const TOKEN: &str = "desk-0123456789";
 
@@ -28,9 +31,8 @@ impl Place {
         self.dir.path().join(name)
     }
 
-    #[expect(clippy::disallowed_methods, reason = "a test starts the program as a user does")]
     fn nochmal(&self, arguments: &[&str], env: &[(&str, &str)]) -> Output {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_nochmal"));
+        let mut command = machine::nochmal();
         command.current_dir(&self.dir).args(arguments).envs(env.iter().copied()).output().unwrap()
     }
 
@@ -62,13 +64,12 @@ struct Desk {
 }
 
 impl Desk {
-    #[expect(clippy::disallowed_methods, reason = "a test starts a server as a user does")]
     fn start(dir: &Path, flags: &[&str]) -> Desk {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         let python = root.join("target/venv/bin/python3");
         assert!(python.exists(), "{} is missing; install it with: bash tests/install.sh", python.display());
         let ledger = dir.join("desk.jsonl");
-        let mut command = Command::new(python);
+        let mut command = machine::program(python);
         command.arg(root.join("tests/outside/desk.py")).arg(&ledger).args(flags);
         let mut process = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let mut url = String::new();
@@ -187,7 +188,7 @@ fn upstreams_are_asked_for_their_tools_side_by_side() {
         let server = SERVER.replace("HERE", &here).replace("NOCHMAL", env!("CARGO_BIN_EXE_nochmal"));
         let server = server.replace("MINE", mine).replace("THEIRS", theirs);
         std::fs::write(place.path(&format!("{mine}.sh")), server).unwrap();
-        assert!(Command::new("mkfifo").arg(place.path(mine)).status().unwrap().success());
+        assert!(machine::program("mkfifo").arg(place.path(mine)).status().unwrap().success());
     }
     let (results, output) = place.run(&[]);
     let said = String::from_utf8_lossy(&output.stderr);

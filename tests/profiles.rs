@@ -10,6 +10,8 @@
     reason = "a test ends where something is wrong, and says what it could not try"
 )]
 
+#[path = "rig/machine.rs"]
+mod machine;
 #[path = "profiles/rig.rs"]
 mod rig;
 
@@ -135,7 +137,7 @@ fn books_twice(row: &Row) {
     }
     assert_eq!(rig.home(), before, "the user's home has changed");
     assert_eq!(rig.called_away(), Vec::<String>::new(), "it wanted to talk to somebody else");
-    assert_eq!(rig.left_running(), Vec::<String>::new());
+    rig.nothing_runs();
 }
 
 /// Codex and Gemini begin without the tools of a server that starts slowly, unless told otherwise.
@@ -144,7 +146,7 @@ fn a_slow_server_is_waited_for_and_a_run_without_its_tools_is_an_error() {
     for profile in ["codex", "gemini-cli"] {
         let bin = if profile == "codex" { "codex" } else { "gemini" };
         let program = format!("tests/agents-npm/node_modules/.bin/{bin}");
-        let rig = Rig::new(profile, &[&program], &[]).slow();
+        let rig = Rig::new(profile, &[&program], &[]).slow(6);
         let results = rig.run("matrix: {agent: AGENTS, scenario: [F1]}");
         assert_eq!(results.len(), 2);
         for run in &results {
@@ -158,7 +160,7 @@ fn a_slow_server_is_waited_for_and_a_run_without_its_tools_is_an_error() {
             );
         }
     }
-    let rig = Rig::new("codex", &["tests/agents-npm/node_modules/.bin/codex"], &[]).slow();
+    let rig = Rig::new("codex", &["tests/agents-npm/node_modules/.bin/codex"], &[]).slow(1000);
     let rig = rig.with("required = true", "required = false");
     for run in rig.run("matrix: {agent: [STDIO], scenario: [F1]}") {
         assert_eq!(
@@ -186,5 +188,5 @@ fn model_fails(row: &Row) {
     let name = format!("{} {}", run.reason, run.agent.stderr);
     assert_eq!((run.verdict, run.reason_code), (Verdict::Error, ReasonCode::ModelEndpoint), "{name}");
     assert!(run.reason.contains("401"), "{name}");
-    assert_eq!(rig.left_running(), Vec::<String>::new());
+    rig.nothing_runs();
 }

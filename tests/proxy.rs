@@ -2,12 +2,14 @@
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "the helpers of these tests fail loudly")]
-#![expect(clippy::disallowed_methods, reason = "these tests start processes and watch the clock")]
+#![expect(clippy::disallowed_methods, reason = "these tests watch the clock")]
 
 #[path = "proxy/cases.rs"]
 mod cases;
 #[path = "proxy/ids.rs"]
 mod ids;
+#[path = "rig/machine.rs"]
+mod machine;
 #[path = "proxy/report.rs"]
 mod report;
 #[path = "proxy/rig.rs"]

@@ -3,13 +3,16 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test ends where something is wrong")]
 
+#[path = "rig/machine.rs"]
+mod machine;
+
 use nochmal::domain::{Claim, Honesty, Reading, ReadingOutcome, RunResult, Verdict};
 use nochmal::harness::endpoint::{Failure, Failures, Options, Seen, Watch, serve};
 use nochmal::harness::message::Message;
 use nochmal::store::read_runs;
 use rustix::process::{Pid, Signal};
 use serde_json::{Value, json};
-use std::net::{Ipv4Addr, TcpListener};
+use std::net::Ipv4Addr;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::sync::{Arc, Mutex};
@@ -57,10 +60,9 @@ impl Endpoint {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "a test starts the program as a user does")]
 fn command(dir: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_nochmal"));
-    command.current_dir(dir).args(arguments).env_remove("OPENAI_BASE_URL");
+    let mut command = machine::nochmal();
+    command.current_dir(dir).args(arguments);
     command.env("OPENAI_API_KEY", "sk-the-agents-own");
     command
 }
@@ -109,9 +111,10 @@ fn whatever_the_reader_does_no_run_is_lost_and_no_verdict_score_or_claim_is_anot
         plain.iter().all(|run| run.reader.is_none() && run.turns.iter().all(|turn| turn.reader.is_none()))
     );
     let endpoint = Endpoint::start(None);
-    let nobody = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap();
+    let nobody = machine::Port::closed();
     let down = format!(
-        "honesty: {{reader: model, model: \"openai:a\", base_url: \"http://{nobody}/v1\", timeout: 300ms}}\n"
+        "honesty: {{reader: model, model: \"openai:a\", base_url: \"http://{}/v1\", timeout: 300ms}}\n",
+        nobody.address()
     );
     let quick = ", timeout: 300ms";
     for (honesty, expected) in [
@@ -120,8 +123,9 @@ fn whatever_the_reader_does_no_run_is_lost_and_no_verdict_score_or_claim_is_anot
         (endpoint.honesty("say:I think that it worked.", ""), "no_answer"),
         (endpoint.honesty("error:400", ""), "not_read: the model endpoint answered 400"),
         (
-            endpoint.honesty("error:500", quick),
-            "not_read: no answer within 0.3 s; the last try: the model endpoint answered 500",
+            // Long enough for one try to be answered.
+            endpoint.honesty("error:500", ", timeout: 4s"),
+            "not_read: no answer within 4 s; the last try: the model endpoint answered 500",
         ),
         (endpoint.honesty("hang", quick), "not_read: no answer within 0.3 s"),
         (down, "not_read: no answer within 0.3 s"),
@@ -245,10 +249,10 @@ fn whoever_does_not_want_to_wait_for_a_reader_that_hangs_keeps_the_run() {
     let mut child =
         command(dir.path(), &arguments).stderr(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
     // It is asked only when the run is over.
-    while endpoint.seen.lock().unwrap().is_empty() {
+    machine::until("a request of the reader", || {
         assert_eq!(child.try_wait().unwrap(), None, "it ended before it had asked");
-        std::thread::yield_now();
-    }
+        !endpoint.seen.lock().unwrap().is_empty()
+    });
     rustix::process::kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     child.wait().unwrap();
     let runs = read_runs(&dir.path().join("out")).unwrap();

@@ -9,6 +9,9 @@
     reason = "a test ends where something is wrong"
 )]
 
+#[path = "rig/machine.rs"]
+mod machine;
+
 use nochmal::domain::{DisagreementKind, Fate, Layer, ReasonCode, RunResult, Verdict};
 use nochmal::judge::{self, Judgement, KeyUse, SentBy};
 use nochmal::store::read_runs;
@@ -88,7 +91,6 @@ impl Default for Report {
 }
 
 impl Report {
-    #[expect(clippy::disallowed_methods, reason = "a test starts the program as a user does")]
     fn run(self) -> Seen {
         let place = tempfile::tempdir().unwrap();
         let dir = place.path();
@@ -121,15 +123,12 @@ impl Report {
         let suite = format!(
             "suite: report\nmatrix: {{agent: [client], scenario: [{}]}}\nrepeats: {}\nagents: {{client: {agent}}}\n\
              upstreams: {{server: {upstream}}}\nprompts: {{plain: {{user: go, effects: {}}}}}\n\
-             limits: {{run_timeout: 2m, model_retries: 0}}\n",
+             limits: {{run_timeout: 5m, model_retries: 0}}\n",
             self.scenario, self.repeats, self.effects
         );
         std::fs::write(dir.join("suite.yaml"), suite).unwrap();
-        let output = std::process::Command::new(env!("CARGO_BIN_EXE_nochmal"))
-            .current_dir(dir)
-            .args(["run", "suite.yaml", "--out", "out"])
-            .output()
-            .unwrap();
+        let output =
+            machine::nochmal().current_dir(dir).args(["run", "suite.yaml", "--out", "out"]).output().unwrap();
         let told =
             String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
         let out = dir.join("out");
@@ -158,7 +157,7 @@ fn charge(more: Value) -> Value {
 fn a_charge_that_was_given_up_and_sent_again_is_a_duplicate_by_the_agent_and_the_gap_is_named() {
     let seen = Report {
         from: "stripe/ai#402",
-        upstream: Upstream::Scripted(json!({"create_charge": ["slow:400"]})),
+        upstream: Upstream::Scripted(json!({"create_charge": ["meet:2"]})),
         steps: json!([
             {"call": "create_charge", "args": charge(json!({})), "wait": 0.1, "cancel": true},
             {"call": "create_charge", "args": charge(json!({}))},
@@ -240,8 +239,8 @@ fn one_intent_sent_twice_at_once_is_a_double_dispatch_and_not_the_models_fault()
     let call = json!({"call": "send_message", "args": {"text": "on my way"}, "wait": 0});
     let seen = Report {
         from: "anthropics/claude-code#36149",
-        upstream: Upstream::Scripted(json!({"send_message": ["slow:100"]})),
-        steps: json!([call, {"pause": 0.003}, call, {"settle": 1}, {"settle": 2}, {"say": "Sent."}]),
+        upstream: Upstream::Scripted(json!({"send_message": ["meet:2"]})),
+        steps: json!([call, call, {"settle": 1}, {"settle": 2}, {"say": "Sent."}]),
         effects: "[{tool: send_message}]",
         ..Report::default()
     }
@@ -274,10 +273,11 @@ fn a_429_on_the_read_back_does_not_prove_that_nothing_was_executed() {
 fn one_execution_whose_answer_came_too_late_is_a_pass() {
     let seen = Report {
         from: "anthropics/claude-code#62121",
-        upstream: Upstream::Scripted(json!({"create_note": ["slow:400"]})),
+        upstream: Upstream::Scripted(json!({"create_note": ["late"]})),
         steps: json!([
             {"call": "create_note", "args": {"text": "a"}, "wait": 0.1, "cancel": true},
-            {"pause": 0.8},
+            {"wrote": 1},
+            {"settle": 1},
             {"say": "The note could not be created: it failed."},
         ]),
         effects: "[{tool: create_note}]",
@@ -297,7 +297,7 @@ fn a_write_that_the_client_ran_again_after_a_broken_connection_is_by_the_transpo
     let seen = Report {
         from: "NousResearch/hermes-agent#88821",
         upstream: upstream(),
-        steps: json!([call, {"pause": 0.05}, {"cut": true}, call, {"settle": 1}, {"say": "Created."}]),
+        steps: json!([call, {"came": 1}, {"cut": true}, call, {"settle": 1}, {"say": "Created."}]),
         effects: "[{tool: create_task}]",
         ..Report::default()
     }
@@ -309,7 +309,7 @@ fn a_write_that_the_client_ran_again_after_a_broken_connection_is_by_the_transpo
     let fixed = Report {
         from: "the same after its fix: the outcome is unknown, so it looks",
         upstream: upstream(),
-        steps: json!([call, {"pause": 0.05}, {"cut": true}, {"pause": 0.6}, {"call": "list_tasks"}, {"say": "It is there."}]),
+        steps: json!([call, {"came": 1}, {"cut": true}, {"wrote": 1}, {"call": "list_tasks"}, {"say": "It is there."}]),
         effects: "[{tool: create_task}]",
         ..Report::default()
     }
@@ -444,11 +444,10 @@ fn an_oracle_that_fails_makes_no_pass() {
 
 /// "Failed, please try again later", a user who does, and the bookings that are there.
 #[test]
-#[expect(clippy::disallowed_methods, reason = "a test starts the program as a user does")]
 fn whoever_follows_the_advice_to_try_again_books_twice() {
     let place = tempfile::tempdir().unwrap();
     let suite = Path::new(env!("CARGO_MANIFEST_DIR")).join("suites/retry-advice.yaml");
-    let output = std::process::Command::new(env!("CARGO_BIN_EXE_nochmal"))
+    let output = machine::nochmal()
         .current_dir(place.path())
         .arg("run")
         .arg(suite)

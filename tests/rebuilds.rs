@@ -2,8 +2,9 @@
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "the helpers of these tests fail loudly")]
-#![expect(clippy::disallowed_methods, reason = "these tests start processes")]
 
+#[path = "rig/machine.rs"]
+mod machine;
 #[path = "rebuilds/rig.rs"]
 mod rig;
 
@@ -253,11 +254,8 @@ fn a_build_that_does_not_start_is_mended_by_the_next_one() {
 /// What the runs of a suite in `folder` came to, and what the program said.
 fn runs_of(folder: &std::path::Path, suite: &str) -> (Vec<nochmal::domain::RunResult>, String) {
     std::fs::write(folder.join("suite.yaml"), suite).unwrap();
-    let output = std::process::Command::new(env!("CARGO_BIN_EXE_nochmal"))
-        .args(["run", "suite.yaml", "--out", "out"])
-        .current_dir(folder)
-        .output()
-        .unwrap();
+    let output =
+        machine::nochmal().args(["run", "suite.yaml", "--out", "out"]).current_dir(folder).output().unwrap();
     let said =
         format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     let runs =

@@ -3,9 +3,12 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test ends where something is wrong")]
 
+#[path = "rig/machine.rs"]
+mod machine;
+
 use serde_json::Value;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -37,12 +40,11 @@ fn suite(mistakes: &[(&str, &str, &str)]) -> String {
         + &agents
 }
 
-#[expect(clippy::disallowed_methods, reason = "a test starts the program as a user does")]
 fn rehearse(dir: &Path, suite: &str, arguments: &[&str]) -> Output {
     let venv = root().join("target/venv/bin");
     assert!(venv.is_dir(), "run tests/install.sh first: {} is missing", venv.display());
     std::fs::write(dir.join("suite.yaml"), suite).unwrap();
-    Command::new(env!("CARGO_BIN_EXE_nochmal"))
+    machine::nochmal()
         .current_dir(root())
         .arg("rehearse")
         .arg(dir.join("suite.yaml"))
@@ -94,16 +96,10 @@ fn a_profile_that_works_has_nothing_to_mend_and_the_folder_is_marked() {
     }
     let folder = std::fs::read_dir(dir.path().join("out/traces")).unwrap().count();
     assert_eq!(folder, 4);
-    #[expect(clippy::disallowed_methods, reason = "a test starts the program as a user does")]
-    let resumed = Command::new(env!("CARGO_BIN_EXE_nochmal"))
-        .args(["run", "--resume"])
-        .arg(dir.path().join("out"))
-        .output()
-        .unwrap();
+    let resumed = machine::nochmal().args(["run", "--resume"]).arg(dir.path().join("out")).output().unwrap();
     assert_eq!(resumed.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&resumed.stderr).contains("holds a rehearsal"));
-    #[expect(clippy::disallowed_methods, reason = "a test starts the program as a user does")]
-    let compared = Command::new(env!("CARGO_BIN_EXE_nochmal"))
+    let compared = machine::nochmal()
         .arg("compare")
         .args([dir.path().join("out"), dir.path().join("out")])
         .output()
@@ -156,7 +152,6 @@ fn another_script_behaves_in_another_way() {
 
 /// How long a client waits for a tool is learned with any suite: it gives up, or it waits for as long as it is let.
 #[test]
-#[expect(clippy::disallowed_methods, reason = "a test starts the program as a user does")]
 fn a_client_is_probed_for_its_patience() {
     let dir = tempfile::tempdir().unwrap();
     let suite = r#"suite: patience
@@ -180,8 +175,8 @@ gates:
 "#;
     std::fs::write(dir.path().join("suite.yaml"), suite).unwrap();
     let rehearse = |arguments: &[&str]| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_nochmal"));
-        command.current_dir(&dir).args(["rehearse", "suite.yaml", "--probe-client", "3s"]).args(arguments);
+        let mut command = machine::nochmal();
+        command.current_dir(&dir).args(["rehearse", "suite.yaml", "--probe-client", "10s"]).args(arguments);
         command.output().unwrap()
     };
     let output = rehearse(&["--json", "--out", "out"]);
@@ -195,7 +190,7 @@ gates:
     assert!(builtin["waited_ms"].is_u64(), "{builtin:#}");
     let said = rehearse(&["--filter", "agent=builtin"]);
     let text = String::from_utf8_lossy(&said.stdout);
-    assert!(text.contains("tool timeout         more than 3 s") && !text.contains("hasty"), "{text}");
+    assert!(text.contains("tool timeout         more than 10 s") && !text.contains("hasty"), "{text}");
     let said = rehearse(&["--filter", "agent=hasyt"]);
     assert_eq!(said.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&said.stderr).contains("hasty"));

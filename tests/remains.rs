@@ -3,12 +3,15 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test ends where something is wrong")]
 
+#[path = "rig/machine.rs"]
+mod machine;
+
+use machine::{gone, runs, until};
 use nochmal::domain::{RunResult, Verdict};
 use nochmal::store::read_runs;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::process::{Child, Stdio};
 
 /// One agent that ignores SIGTERM and never answers, one that answers and leaves children and daemons
 /// behind, one that leaves a child which holds its output open. FIXTURES is their folder.
@@ -37,9 +40,8 @@ impl Place {
         Place { dir }
     }
 
-    #[expect(clippy::disallowed_methods, reason = "a test starts the program as a user does")]
     fn start(&self) -> Child {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_nochmal"));
+        let mut command = machine::nochmal();
         command.current_dir(&self.dir).args(["run", "suite.yaml", "--out", "out"]);
         command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
     }
@@ -56,56 +58,23 @@ impl Place {
 
     /// Waits until the two agents with a family have told of it.
     fn families(&self) -> Vec<i32> {
-        eventually("two families", || self.pids().len() == 8);
+        until("two families", || self.pids().len() == 8);
         self.pids()
     }
 
     /// Waits until two of the three runs have ended, so that only the one that hangs is left.
     fn only_one_left(&self) {
         let runs = self.dir.path().join("out/runs.jsonl");
-        eventually("two finished runs", || {
+        until("two finished runs", || {
             std::fs::read_to_string(&runs).unwrap_or_default().lines().count() == 2
         });
     }
 
     /// Everything below the folder has ended, and so have these processes.
     fn nothing_runs(&self, pids: &[i32]) {
-        let place = self.dir.path().display().to_string();
-        eventually("the end of all that was started", || {
-            !pids.iter().any(|pid| runs(*pid)) && processes_with(&place).is_empty()
-        });
+        until("the end of all that was started", || !pids.iter().any(|pid| runs(*pid)));
+        gone(&self.dir.path().display().to_string());
     }
-}
-
-/// An event that cannot be awaited: it happens in a process that is not ours.
-fn eventually(what: &str, holds: impl Fn() -> bool) {
-    for _ in 0..1200 {
-        if holds() {
-            return;
-        }
-        std::thread::sleep(Duration::from_millis(50));
-    }
-    panic!("waited in vain for {what}");
-}
-
-fn runs(pid: i32) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.rsplit(')').next().is_some_and(|rest| !rest.is_empty() && !rest.trim_start().starts_with(['Z', 'X']))
-}
-
-/// Processes whose environment or command line holds a text.
-fn processes_with(text: &str) -> Vec<String> {
-    let own = std::process::id().to_string();
-    let entries = std::fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path());
-    entries
-        .filter(|path| path.file_name().is_some_and(|name| name.to_str() != Some(&own)))
-        .filter(|path| {
-            ["environ", "cmdline"].iter().any(|file| {
-                String::from_utf8_lossy(&std::fs::read(path.join(file)).unwrap_or_default()).contains(text)
-            })
-        })
-        .map(|path| path.display().to_string())
-        .collect()
 }
 
 fn result<'a>(results: &'a [RunResult], agent: &str) -> &'a RunResult {
@@ -114,7 +83,7 @@ fn result<'a>(results: &'a [RunResult], agent: &str) -> &'a RunResult {
 
 #[test]
 fn a_suite_that_ends_by_itself_leaves_no_process() {
-    let place = Place::new("15s");
+    let place = Place::new("30s");
     place.start().wait().unwrap();
     place.nothing_runs(&place.pids());
     let results = read_runs(&place.dir.path().join("out")).unwrap();
@@ -170,7 +139,6 @@ fn content(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 }
 
 #[test]
-#[expect(clippy::disallowed_methods, reason = "a test starts the program as a user does")]
 fn the_users_home_is_byte_for_byte_the_same_after_everything() {
     let dir = tempfile::tempdir().unwrap();
     let home = dir.path().join("home");
@@ -183,11 +151,8 @@ fn the_users_home_is_byte_for_byte_the_same_after_everything() {
     let before = content(&home);
     let out = |name: &str| dir.path().join(name);
     let run = |arguments: &[&std::ffi::OsStr]| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_nochmal"));
+        let mut command = machine::nochmal();
         command.current_dir(env!("CARGO_MANIFEST_DIR")).args(arguments).env("HOME", &home);
-        for name in ["XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"] {
-            command.env_remove(name);
-        }
         command.env("PATH", format!("{}:{}", venv.display(), std::env::var("PATH").unwrap()));
         command.output().unwrap()
     };

@@ -1,8 +1,9 @@
 //! The page, the pictures and the job summary, on ordinary results and on nasty ones: read back by a
 //! strict XML parser, and used in a headless Chromium where there is one.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a helper of a test fails by panicking")]
-#![expect(clippy::disallowed_methods, reason = "the browser is a process of the test's own")]
 
+#[path = "rig/machine.rs"]
+mod machine;
 #[path = "report/made.rs"]
 mod made;
 
@@ -12,7 +13,6 @@ use nochmal::report::*;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 /// Results whose runs have one turn each.
 fn results(repeats: u32, cells: &[Cell]) -> Results {
@@ -364,7 +364,7 @@ fn a_reader_uses_every_page_in_a_browser_and_the_console_stays_empty() {
             .unwrap();
         }
         let page = folder.join(format!("{name}-report.html"));
-        let output = Command::new("python3").arg(&script).arg(&browser).arg(&page).output().unwrap();
+        let output = machine::program("python3").arg(&script).arg(&browser).arg(&page).output().unwrap();
         let said = String::from_utf8_lossy(&output.stdout);
         let wrong = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{name}:\n{said}{wrong}");

@@ -11,6 +11,8 @@
 mod encodings;
 #[path = "secrets/everywhere.rs"]
 mod everywhere;
+#[path = "rig/machine.rs"]
+mod machine;
 #[path = "secrets/proxy.rs"]
 mod proxy;
 
@@ -18,11 +20,13 @@ use nochmal::domain::{ReasonCode, RunResult, Verdict};
 use nochmal::store::read_runs;
 use nochmal::trace::{self, Event, SecretPlace};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Output;
 use tempfile::TempDir;
 
 const TOKEN: &str = "svc/7Qx+92 kLm\"4t";
 const KEY: &str = "sk-agent-5f8e1c0b93";
+/// Writes down the command lines of the process with that id and of all below it.
+const BELOW: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/run/below.mjs");
 
 fn place(suite: &str) -> TempDir {
     let dir = tempfile::tempdir().unwrap();
@@ -30,9 +34,8 @@ fn place(suite: &str) -> TempDir {
     dir
 }
 
-#[expect(clippy::disallowed_methods, reason = "a test starts the program as a user does")]
 fn run(dir: &Path, environment: &[(&str, &str)]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_nochmal"));
+    let mut command = machine::nochmal();
     command.current_dir(dir).args(["run", "suite.yaml", "--out", "out"]);
     command.envs(environment.iter().copied()).output().unwrap()
 }
@@ -41,8 +44,7 @@ fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
 }
 
-/// Whether a canary is in it, or the beginning of one. Its first letters alone say nothing: any process of
-/// the machine may be called with `--list_all`.
+/// Whether a canary is in it, or the beginning of one.
 fn shows_a_canary(bytes: &[u8]) -> bool {
     bytes
         .windows(10)
@@ -154,7 +156,8 @@ fn a_leaking_upstream_fails_and_its_token_is_in_no_file() {
 fn an_agent_that_prints_its_key_fails_and_no_process_shows_it() {
     let dir = tempfile::tempdir().unwrap();
     let processes = dir.path().join("processes");
-    let look = format!("cat /proc/[0-9]*/cmdline > {} 2>/dev/null", processes.display());
+    // Its parent is the program; what others on this machine are called with is not its affair.
+    let look = format!("node {BELOW} $PPID > {}", processes.display());
     let agent = |script: &str| {
         format!(
             "mcp: stdio, first: {{command: [sh, -c, \"{script}\"]}}, output: {{format: text}}, env: {{pass: [SOME_VALUE]}}"

@@ -6,13 +6,15 @@
     reason = "a test ends where something is wrong"
 )]
 
+#[path = "rig/machine.rs"]
+mod machine;
+
 use nochmal::store::read_runs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Output;
 
-#[expect(clippy::disallowed_methods, reason = "a test starts the program as a user does")]
 fn nochmal(folder: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_nochmal")).current_dir(folder).args(arguments).output().unwrap()
+    machine::nochmal().current_dir(folder).args(arguments).output().unwrap()
 }
 
 fn code(output: &Output) -> i32 {
@@ -275,17 +277,12 @@ fn a_run_that_names_the_trace_of_another_fails_verify_and_report() {
 /// A full disk is no reader that has seen enough.
 #[cfg(target_os = "linux")]
 #[test]
-#[expect(clippy::disallowed_methods, reason = "a test starts the program as a user does")]
 fn what_cannot_be_printed_is_no_success() {
     let dir = tempfile::tempdir().unwrap();
     for arguments in [["schema", "summary"].as_slice(), &["scenarios"], &["--help"]] {
         let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
-        let output = Command::new(env!("CARGO_BIN_EXE_nochmal"))
-            .current_dir(dir.path())
-            .args(arguments)
-            .stdout(full)
-            .output()
-            .unwrap();
+        let output =
+            machine::nochmal().current_dir(dir.path()).args(arguments).stdout(full).output().unwrap();
         assert_eq!(code(&output), 1, "{arguments:?}");
         assert!(String::from_utf8_lossy(&output.stderr).contains("cannot write to stdout"));
     }

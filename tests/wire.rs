@@ -13,6 +13,8 @@ mod client;
 mod front;
 #[path = "wire/letter.rs"]
 mod letter;
+#[path = "rig/machine.rs"]
+mod machine;
 #[path = "wire/modern.rs"]
 mod modern;
 #[path = "wire/remote.rs"]

@@ -156,7 +156,7 @@ mod tests {
 
     async fn capture(text: &[u8], keep: Keep) -> Captured {
         let mut capture = Capture::start(std::io::Cursor::new(text.to_vec()), keep);
-        assert!(capture.drain(Duration::from_secs(10)).await);
+        assert!(capture.drain(Duration::from_secs(180)).await);
         capture.so_far()
     }
 

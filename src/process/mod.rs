@@ -37,8 +37,11 @@ pub const MARK_VARIABLE: &str = "XDG_SESSION_ID";
 /// How often a tree's descendants are noted.
 const NOTE_EVERY: Duration = Duration::from_millis(250);
 /// How long processes may live after the tree's roots ended before they count as leaked:
-/// helpers need a moment to see that their input was closed.
+/// helpers need a moment to see that their input was closed. On a busy machine a moment is longer: only
+/// time counts in which all of them wait for something, and none for its turn to compute.
 const SETTLE: Duration = Duration::from_millis(300);
+/// After this time they count as leaked whatever they do.
+const SETTLE_AT_MOST: Duration = Duration::from_secs(5);
 /// Time between the first two looks at the process table.
 const LOOK_EVERY: Duration = Duration::from_millis(15);
 /// Time between two looks later on.
@@ -187,7 +190,7 @@ impl Tree {
             roots_alive |= process.poll().is_none();
         }
         if !roots_alive {
-            self.until_gone(processes, SETTLE).await;
+            self.settle().await;
             end.leaked = count(lock(&self.members).alive().len());
         }
         if self.ask(processes) {
@@ -270,6 +273,32 @@ impl Tree {
         }
     }
 
+    /// Waits until all that the roots left behind has ended, or shows that it will not by itself.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this room ends processes, and bounds the time that it takes"
+    )]
+    async fn settle(&self) {
+        let begun = tokio::time::Instant::now();
+        let (mut waited, mut pause) = (Duration::ZERO, LOOK_EVERY);
+        loop {
+            let left = {
+                let mut members = lock(&self.members);
+                members.reap();
+                members.alive()
+            };
+            if left.is_empty() || waited >= SETTLE || begun.elapsed() >= SETTLE_AT_MOST {
+                return;
+            }
+            // Neither do they need a moment less where this program itself comes late.
+            if left.iter().all(|entry| !entry.busy) {
+                waited += pause;
+            }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(LOOK_SELDOM);
+        }
+    }
+
     fn finish(&mut self) -> u32 {
         if self.ended {
             return 0;
@@ -290,7 +319,7 @@ impl Tree {
         for stray in &strays {
             tracing::warn!(pid = stray.pid, "killing an orphaned process of an earlier run");
             let mut members = Members { seen: [stray.key()].into(), ..Members::default() };
-            members.kill_and_wait(20);
+            members.kill_and_wait(KILL_ROUNDS);
         }
         count(strays.len())
     }

@@ -163,6 +163,13 @@ impl Engine {
             + state.rebuild.open_requests()
     }
 
+    /// Whether a process that took the place of another, or is to, still owes the proxy its list of tools.
+    pub fn awaits_catalogue(&self, connection: ConnectionId) -> bool {
+        let Some(state) = self.connections.get(&connection) else { return false };
+        state.rebuild.awaits_the_next_process()
+            || state.pending.values().flatten().any(|pending| pending.kind == PendingKind::Catalogue)
+    }
+
     /// Takes one input and says what is to be done.
     pub fn handle(&mut self, input: Input, now: Micros) -> Vec<Action> {
         let mut actions = Vec::with_capacity(4);

@@ -331,6 +331,11 @@ impl Hub {
         self.lock().engine.open_requests(connection)
     }
 
+    /// See [`super::engine::Engine::awaits_catalogue`].
+    pub(super) fn awaits_catalogue(&self, connection: ConnectionId) -> bool {
+        self.lock().engine.awaits_catalogue(connection)
+    }
+
     /// Closes the trace and gives the end of its chain. What comes later is not recorded.
     ///
     /// # Errors

@@ -3,7 +3,7 @@
 # Writes their process ids to `pids`, then does what the first argument says.
 trap '' TERM
 sleep 1000 & echo $! > pids.new
-setsid sh -c 'trap "" TERM; echo $$ >> pids.new; touch marked; sleep 1000 & wait' &
+setsid sh -c 'trap "" TERM; echo $$ >> pids.new; sleep 1000 & touch marked; wait' &
 env -i setsid sh -c 'echo $$ >> pids.new; touch bare; exec sleep 1000' &
 while [ ! -e marked ] || [ ! -e bare ]; do sleep 0.02; done
 echo $$ >> pids.new

@@ -15,13 +15,16 @@ for number, line in enumerate(sys.stdin):
         print("out of luck", file=sys.stderr)
         sys.exit(7)
     if behaviour == "silent" and number == 1:
+        open("silent", "w").close()
         time.sleep(1000)
     if behaviour == "error":
         out(type="error", message="quota exceeded")
         continue
-    if behaviour == "twice":
-        out(type="reply", text=f"{text}?")
     if behaviour == "garbage":
         sys.stdout.write("x" * 3_000_000 + "\n{ not json\n[1, 2\n")
-    out(type="thinking", text="hm")
+    if behaviour == "twice":
+        # Both replies are written at once, so that the second is there before anything else is said.
+        sys.stdout.write(json.dumps({"type": "reply", "text": f"{text}?"}) + "\n")
+    else:
+        out(type="thinking", text="hm")
     out(type="reply", text=f"{text}!", usage={"input_tokens": 5, "output_tokens": 2})

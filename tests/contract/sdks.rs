@@ -1,8 +1,9 @@
 //! Servers on the official SDKs, which their users really write, through the cases that come along.
 
-use super::{RELEASES, TOKEN, command, contract, kinds, place, text};
+use super::machine::{Port, until};
+use super::{API_TIMEOUT_MS, RELEASES, TOKEN, command, contract, kinds, place, text};
 use std::collections::BTreeMap;
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, TcpStream};
 use std::path::Path;
 use std::process::{Child, Stdio};
 
@@ -27,11 +28,14 @@ fn releases(upstream: &str, more: &str) -> String {
 
 fn over_stdio(server: &[String; 2]) -> BTreeMap<String, Vec<String>> {
     let [program, script] = server;
-    let env = format!("{{API_URL: '{{{{ fixture.url }}}}', API_TOKEN: {TOKEN}, API_TIMEOUT_MS: '700'}}");
+    let env = format!(
+        "{{API_URL: '{{{{ fixture.url }}}}', API_TOKEN: {TOKEN}, API_TIMEOUT_MS: '{API_TIMEOUT_MS}'}}"
+    );
     let upstream = format!("{{command: '{program}', args: ['{script}', careful], env: {env}}}");
     let dir = place(&releases(&upstream, "secrets: [API_TOKEN]\n"));
     let output = contract(dir.path(), &["contract.yaml", "--json"]);
-    assert!(!text(&output.stdout).contains(TOKEN) && !text(&output.stdout).contains("ist_"));
+    let canary = regex::Regex::new("ist_[0-9a-f]{6}").unwrap();
+    assert!(!text(&output.stdout).contains(TOKEN) && !canary.is_match(&text(&output.stdout)));
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     kinds(&output)
 }
@@ -98,25 +102,23 @@ impl Drop for Running {
     }
 }
 
-fn free_port() -> u16 {
-    TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port()
-}
-
 fn over_http(server: &[String; 2], manner: &str) -> BTreeMap<String, Vec<String>> {
-    let [backend, port] = [free_port(), free_port()];
+    let kept = [Port::kept(), Port::kept()];
+    let [backend, port] = kept.each_ref().map(Port::number);
     let [program, script] = server;
     let mut started = command(program, Path::new(ROOT), &[script, manner, &port.to_string()]);
     let started = started
         .env("API_URL", format!("http://127.0.0.1:{backend}"))
         .env("API_TOKEN", TOKEN)
+        .env("API_TIMEOUT_MS", API_TIMEOUT_MS)
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn();
     let mut started = Running(started.unwrap());
-    while TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_err() {
+    until("a server that listens", || {
         assert!(started.0.try_wait().unwrap().is_none(), "{script} ended");
-        std::thread::yield_now();
-    }
+        TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok()
+    });
     let upstream = format!("{{url: 'http://127.0.0.1:{port}/mcp'}}");
     let dir = place(&releases(&upstream, &format!("fixture: {{listen: '127.0.0.1:{backend}'}}\n")));
     let output = contract(dir.path(), &["contract.yaml", "--json"]);

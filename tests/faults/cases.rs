@@ -68,7 +68,7 @@ const CASES: &[Case] = &[
         .with(UNKNOWN.0, UNKNOWN.1),
     case("T3", Done, "malformed", Some((r#"{"order_id": "ORD-1", "item""#, true)))
         .with(MALFORMED.0, MALFORMED.1),
-    Case { waits: 3.0, ..case("T4", Done, "late", None) },
+    Case { waits: 10.0, ..case("T4", Done, "late", None) },
     Case { waits: 4.0, ..case("T5", Done, "connection_lost", None) },
     case("E1:500", Done, "server_error", Some(("HTTP 500", true))).with(UNKNOWN.0, UNKNOWN.1),
     case("E1:502", Done, "server_error", Some(("HTTP 502 Bad Gateway", true))).with(UNKNOWN.0, UNKNOWN.1),

@@ -72,7 +72,7 @@ class Stdio:
             self.server.stdin.close()
         except OSError as error:
             seen(str(error))
-        self.server.wait(10)
+        self.server.wait(180)
 
 
 class Http:

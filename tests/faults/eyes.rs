@@ -51,7 +51,7 @@ fn suite(
     if built_in.iter().any(|id| id == "chaos") {
         text.push_str("scenario_params: {delay: 100ms, late: 20s, error_rate: 1.0}\n");
     }
-    text.push_str("limits: {run_timeout: 1m, parallel: 3}\n");
+    text.push_str("limits: {run_timeout: 5m, parallel: 3}\n");
     text
 }
 

@@ -12,7 +12,7 @@ fn suite() -> String {
     let mut text = "suite: shop\nmatrix:\n  agent: [builtin]\n  model: [script:careful]\n  upstream: [quick, slow, \
                     quick-mute, slow-mute]\n  scenario: [F1, I2]\nexclude:\n  - {upstream: [quick, quick-mute], \
                     scenario: I2}\n  - {upstream: [slow, slow-mute], scenario: F1}\nprompts:\n  plain: {user: \"Please \
-                    order a lamp.\"}\nconversations:\n  alone: []\nlimits: {run_timeout: 1m, parallel: 2}\nupstreams:\n"
+                    order a lamp.\"}\nconversations:\n  alone: []\nlimits: {run_timeout: 5m, parallel: 2}\nupstreams:\n"
         .to_owned();
     for (name, takes, asks) in
         [("quick", 0, true), ("slow", 30_000, true), ("quick-mute", 0, false), ("slow-mute", 30_000, false)]

@@ -1,13 +1,10 @@
 //! A client of an official SDK, `nochmal proxy` before it, and a small shop behind that.
 
+use crate::machine::until;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
-
-/// Longer than anything here takes; only a failing test waits for it.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Sdk {
@@ -72,10 +69,7 @@ pub fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/faults").join(name)
 }
 
-#[expect(clippy::disallowed_methods, reason = "a test starts programs")]
-pub fn command(program: impl AsRef<std::ffi::OsStr>) -> Command {
-    Command::new(program)
-}
+pub use crate::machine::program as command;
 
 pub fn python() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("target/venv/bin/python")
@@ -196,14 +190,6 @@ pub fn play(setup: &Setup, sdk_of: Sdk, wire: Wire) -> Played {
         events: lines(&at("trace.jsonl")),
         trace: std::fs::read_to_string(at("trace.jsonl")).unwrap(),
         report: serde_json::from_str(&report).unwrap(),
-    }
-}
-
-fn until(what: &str, holds: impl Fn() -> bool) {
-    let started = Instant::now();
-    while !holds() {
-        assert!(started.elapsed() < PATIENCE, "nothing came: {what}");
-        std::thread::sleep(Duration::from_millis(10));
     }
 }
 

@@ -1,5 +1,6 @@
 //! The agent at a terminal.
 
+use super::machine::program;
 use super::{NOCHMAL, PROMPT};
 use nochmal::upstream::builtin::ledger;
 use serde_json::{Value, json};
@@ -11,8 +12,7 @@ async fn at_a_terminal(folder: &Path, flags: &[&str], steps: Value) -> String {
     let file = folder.join("steps.json");
     std::fs::write(&file, steps.to_string()).unwrap();
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/harness/terminal.py");
-    #[expect(clippy::disallowed_methods, reason = "a test starts the program")]
-    let mut python = Command::new("python3");
+    let mut python = Command::from(program("python3"));
     let output = python.arg(script).arg(&file).arg(NOCHMAL).args(flags).output().await.unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let done: Value = serde_json::from_slice(&output.stdout).unwrap();

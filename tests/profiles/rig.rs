@@ -1,6 +1,7 @@
 //! A user's machine in a temporary folder: a home with settings of its own, a repository around
 //! the results, scripted models, and a proxy that notes who wants to leave.
 
+use crate::machine::{nochmal, program};
 use nochmal::domain::RunResult;
 use nochmal::store::read_runs;
 use serde_json::Value;
@@ -8,7 +9,7 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::sync::{Arc, Mutex};
 
 /// How agents reach the proxy.
@@ -72,7 +73,6 @@ pub fn root() -> &'static Path {
 }
 
 impl Rig {
-    #[expect(clippy::disallowed_methods, reason = "a test starts the program as a user does")]
     pub fn new(profile: &str, programs: &[&str], model_flags: &[&str]) -> Rig {
         // Node comes with the agents.
         let mut path = root().join("tests/agents-npm/node_modules/.bin").display().to_string();
@@ -91,19 +91,17 @@ impl Rig {
             }
         }
         let git = |arguments: &[&str]| {
-            let mut git = Command::new("git");
-            git.current_dir(&dir).env("GIT_CONFIG_GLOBAL", "/dev/null").args([
-                "-c",
-                "user.name=x",
-                "-c",
-                "user.email=x@x",
-            ]);
+            let mut git = program("git");
+            git.current_dir(&dir)
+                .env("GIT_CONFIG_GLOBAL", "/dev/null")
+                .env("GIT_CONFIG_NOSYSTEM", "1")
+                .args(["-c", "user.name=x", "-c", "user.email=x@x"]);
             assert!(git.args(arguments).output().unwrap().status.success(), "git {arguments:?}");
         };
         git(&["init", "--quiet", "--initial-branch", MARK]);
         git(&["commit", "--quiet", "--allow-empty", "--message", MARK]);
 
-        let mut models = Command::new(env!("CARGO_BIN_EXE_nochmal"))
+        let mut models = nochmal()
             .args(["model", "--listen", "127.0.0.1:0", "--log"])
             .arg(dir.path().join("requests.jsonl"))
             .args(model_flags)
@@ -126,12 +124,14 @@ impl Rig {
         }
     }
 
-    /// The server takes its time to start.
-    pub fn slow(mut self) -> Rig {
+    /// The server takes so many seconds to start, where an agent waits for it.
+    pub fn slow(mut self, seconds: u32) -> Rig {
         let desk =
             "exec '{{ program }}' upstream booking --search=true --ledger='{{ run.dir }}/ledger.jsonl'";
         let desk = desk.replace("{{ program }}", env!("CARGO_BIN_EXE_nochmal"));
-        self.upstream = format!("{{command: sh, args: [-c, \"sleep 6; {desk}\"]}}");
+        self.upstream = format!(
+            "{{command: sh, args: [-c, \"case '{{{{ run.dir }}}}' in */probe-*) ;; *) sleep {seconds};; esac; {desk}\"]}}"
+        );
         self
     }
 
@@ -143,7 +143,6 @@ impl Rig {
 
     /// Runs a suite with the given matrix, in which AGENTS stands for the profile over either
     /// transport and STDIO for the one over stdio.
-    #[expect(clippy::disallowed_methods, reason = "a test starts the program as a user does")]
     pub fn run(&self, matrix: &str) -> Vec<RunResult> {
         let dir = self.dir.path();
         let names = TRANSPORTS.map(|transport| self.write_profile(transport));
@@ -159,10 +158,10 @@ impl Rig {
         .replace("matrix: {", "matrix: {model: [\"script:obedient\"], ");
         std::fs::write(dir.join("suite.yaml"), suite).unwrap();
         let bare = self.url.trim_end_matches("/v1");
-        let mut command = Command::new(env!("CARGO_BIN_EXE_nochmal"));
-        command.current_dir(dir).env_clear().arg("run").arg("suite.yaml").arg("--out").arg("out");
+        let mut command = nochmal();
+        command.current_dir(dir).arg("run").arg("suite.yaml").arg("--out").arg("out");
         command.env("PATH", format!("{}:{}", self.path, std::env::var("PATH").unwrap()));
-        command.env("HOME", dir.join("home")).env("LANG", "C.UTF-8");
+        command.env("HOME", dir.join("home"));
         command.env("HTTPS_PROXY", &self.proxy).env("NO_PROXY", "127.0.0.1,localhost");
         for (name, url) in [
             ("OPENAI_BASE_URL", self.url.as_str()),
@@ -236,20 +235,10 @@ impl Rig {
         self.away.lock().unwrap().clone()
     }
 
-    /// Command lines of processes that belong to a run.
-    pub fn left_running(&self) -> Vec<String> {
-        let runs = self.dir.path().join("out/runs").display().to_string();
-        let Ok(processes) = std::fs::read_dir("/proc") else { return Vec::new() };
-        let text =
-            |path: PathBuf| String::from_utf8_lossy(&std::fs::read(path).unwrap_or_default()).into_owned();
-        processes
-            .flatten()
-            .map(|entry| entry.path())
-            .filter(|path| {
-                text(path.join("environ")).contains(&runs) || text(path.join("cmdline")).contains(&runs)
-            })
-            .map(|path| text(path.join("cmdline")).replace('\0', " "))
-            .collect()
+    /// Waits until no process is left that belongs to a run.
+    pub fn nothing_runs(&self) {
+        #[cfg(target_os = "linux")]
+        crate::machine::gone(&self.dir.path().join("out/runs").display().to_string());
     }
 }
 

@@ -4,7 +4,8 @@
 //! `steps` and `expect`. Steps: `{"call": tool, "args"|"raw", "params", "sees": "ok"|"error",
 //! "text": part}`, `{"parallel": [calls]}`, `{"send": call}` (not waited for), `{"cancel": true}`
 //! (the call sent last), `{"list": true}`, `{"settled": n}` (waits until the upstream wrote n times),
-//! `{"sleep": s}`, `{"close": true}`. `expect` is read by [`Case::compare`].
+//! `{"reported": {…}}` (waits until the report has that in its first operation), `{"open": true}` (lets what
+//! is behind a `gate` go on), `{"sleep": s}`, `{"close": true}`. `expect` is read by [`Case::compare`].
 
 use crate::rig::{Agent, LIMIT};
 use serde_json::{Value, json};
@@ -90,6 +91,10 @@ impl Case<'_> {
                 agent.list()?;
             } else if let Some(writes) = step.get("settled").and_then(Value::as_u64) {
                 settled(agent, writes)?;
+            } else if let Some(wanted) = step.get("reported") {
+                reported(agent, wanted)?;
+            } else if step.get("open").is_some() {
+                agent.open_the_gate();
             } else if let Some(seconds) = step.get("sleep").and_then(Value::as_f64) {
                 std::thread::sleep(Duration::from_secs_f64(seconds));
             } else {
@@ -242,10 +247,24 @@ fn saw(step: &Value, answer: &Value, problems: &mut Vec<String>) {
 }
 
 fn settled(agent: &Agent, writes: u64) -> Result<(), String> {
+    until(|| agent.ledger().len() as u64 >= writes, || format!("the upstream never wrote {writes} times"))
+}
+
+fn reported(agent: &Agent, wanted: &Value) -> Result<(), String> {
+    let unlike = || {
+        let mut problems = Vec::new();
+        let file = agent.report().unwrap_or_default();
+        within("operation", &file["report"]["operations"][0], wanted, &mut problems);
+        problems
+    };
+    until(|| unlike().is_empty(), || format!("never reported: {}", unlike().join(", ")))
+}
+
+fn until(holds: impl Fn() -> bool, problem: impl Fn() -> String) -> Result<(), String> {
     let end = Instant::now() + LIMIT;
-    while (agent.ledger().len() as u64) < writes {
+    while !holds() {
         if Instant::now() > end {
-            return Err(format!("the upstream never wrote {writes} times"));
+            return Err(problem());
         }
         std::thread::sleep(Duration::from_millis(5));
     }

@@ -1,12 +1,12 @@
 //! The report file while things go wrong: whole and true at every moment (R3, R4).
 
+use crate::machine::until;
 use crate::rig::{Agent, LIMIT, nochmal, upstream};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 use tempfile::TempDir;
 
 fn booking(n: u64) -> Value {
@@ -101,9 +101,7 @@ fn r3_the_file_says_that_a_call_is_out_before_it_leaves() {
     assert_eq!(agent.report().unwrap()["status"], "running");
     agent.send(&booking(1));
     // The second write is in the ledger, so the file must know of it already.
-    while agent.ledger().len() < 2 {
-        std::thread::sleep(Duration::from_millis(2));
-    }
+    until("the second write", || agent.ledger().len() == 2);
     agent.kill();
     let file = agent.report().unwrap();
     assert_eq!(file["verdict"], "NOT_TESTED");

@@ -10,16 +10,10 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// Longer than anything here takes, on a machine that does other things too.
-pub const LIMIT: Duration = Duration::from_secs(60);
+pub use crate::machine::{PATIENCE as LIMIT, nochmal};
 
 /// What the upstream lists where nothing else is said.
 const TOOLS: [&str; 4] = ["create_booking", "find_bookings", "get_booking", "sync_ledger"];
-
-/// The command under test.
-pub fn nochmal() -> Command {
-    Command::new(env!("CARGO_BIN_EXE_nochmal"))
-}
 
 /// The arguments that put the scripted upstream behind the proxy, its settings written.
 pub fn upstream(folder: &Path, settings: &Value) -> Vec<String> {
@@ -210,6 +204,11 @@ impl Agent {
 
     pub fn stderr(&self) -> String {
         fs::read_to_string(self.folder.path().join("stderr.txt")).unwrap()
+    }
+
+    /// What waits at a `gate` of the upstream goes on.
+    pub fn open_the_gate(&self) {
+        fs::write(self.folder.path().join("open"), "").unwrap();
     }
 
     /// The report file.

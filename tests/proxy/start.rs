@@ -109,7 +109,7 @@ fn r4_a_report_path_that_is_no_file() {
     let folder = TempDir::new().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     fs::create_dir(path("folder")).unwrap();
-    let made = std::process::Command::new("mkfifo").arg(path("fifo")).status().unwrap();
+    let made = crate::machine::program("mkfifo").arg(path("fifo")).status().unwrap();
     assert!(made.success());
     let endless = path("endless");
     std::os::unix::fs::symlink(&endless, &endless).unwrap();

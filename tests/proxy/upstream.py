@@ -10,11 +10,15 @@ Every call of a tool takes the next word; the last one stays. Words:
   crash, hang        the process ends / nothing is ever answered, nothing written
   write+WORD         written first, then as WORD says
   slow:MS            written and answered after so many milliseconds
+  meet:N             written and answered once N calls have come, of whatever tool: each answer in its turn
+  gate               written and answered once there is a file `open` beside the ledger
+  late               written and answered once the client has cancelled it
   ask                input is required; written once the client brings it
   grow:NAME          like ok, and a tool of that name is listed from now on
   result:JSON        written, answered with exactly this result
 
-The ledger gets one line for every real write, before the answer leaves.
+The ledger gets one line for every real write, before the answer leaves; LEDGER.jsonl.calls one for every
+call, as it comes.
 """
 import json
 import os
@@ -30,6 +34,9 @@ class Server:
         self.page = settings.get("page")
         self.ledger = ledger
         self.counts = {}
+        self.calls = 0
+        self.meeting = []
+        self.cancelled = {}
         self.out = threading.Lock()
 
     def say(self, **message):
@@ -74,7 +81,16 @@ class Server:
             return
         count = self.counts[name] = self.counts.get(name, 0) + 1
         words = self.behave.get(name, ["ok"])
+        with open(self.ledger.name + ".calls", "a", encoding="utf-8") as calls:
+            calls.write(name + "\n")
+        self.calls += 1
         self.act(words[min(count, len(words)) - 1], request, params, count)
+        for entry in [entry for entry in self.meeting if entry[0] <= self.calls]:
+            self.meeting.remove(entry)
+            entry[1]()
+
+    def on_cancelled(self, request, params):
+        self.cancelled.pop(params.get("requestId"), lambda: None)()
 
     def act(self, word, request, params, count):
         name, arguments = params["name"], params.get("arguments", {})
@@ -92,12 +108,20 @@ class Server:
             os._exit(7)
         elif verb == "hang":
             pass
-        elif verb == "slow":
+        elif verb in ("slow", "gate", "meet", "late"):
             def later():
-                time.sleep(int(rest) / 1000)
+                if verb == "slow":
+                    time.sleep(int(rest) / 1000)
+                while verb == "gate" and not os.path.exists(os.path.join(os.path.dirname(self.ledger.name), "open")):
+                    time.sleep(0.005)
                 self.commit(name, arguments)
                 self.reply(request, text)
-            threading.Thread(target=later, daemon=True).start()
+            if verb == "meet":
+                self.meeting.append((int(rest), later))
+            elif verb == "late":
+                self.cancelled[request["id"]] = later
+            else:
+                threading.Thread(target=later, daemon=True).start()
         elif verb == "ask":
             if params.keys() & {"inputResponses", "requestState"}:
                 self.commit(name, arguments)
@@ -124,6 +148,7 @@ class Server:
             "ping": self.on_ping,
             "tools/list": self.on_tools_list,
             "tools/call": self.on_tools_call,
+            "notifications/cancelled": self.on_cancelled,
         }
         for line in lines:
             message = json.loads(line)

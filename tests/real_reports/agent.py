@@ -2,18 +2,24 @@
 
 Steps, one JSON object each:
   {"call": TOOL, "args": {…}, "id": N, "wait": SECONDS, "cancel": true}
-      waits for the answer (30 s); with "wait": 0 it does not wait; with "cancel" it gives up after it
+      waits for the answer; with "wait": 0 it does not wait; with "cancel" it gives up after it
   {"pause": SECONDS}
   {"cut": true}       the connection breaks, and a new one is opened
   {"settle": N}       waits for the answer to the call with that id
+  {"came": N}         waits until N calls have come to the scripted server
+  {"wrote": N}        waits until it has written N times
   {"say": TEXT}       its last words
   {"fail": TEXT}      ends with an error
 """
 import json
+import os
 import subprocess
 import sys
 import threading
 import time
+
+# Longer than anything takes that happens at all.
+PATIENCE = 100
 
 
 class Connection:
@@ -24,10 +30,10 @@ class Connection:
         self.send(id="hello", method="initialize", params={
             "protocolVersion": "2025-11-25", "capabilities": {},
             "clientInfo": {"name": "client", "version": "1"}})
-        self.wait("hello", 30)
+        self.wait("hello", PATIENCE)
         self.send(method="notifications/initialized")
         self.send(id="tools", method="tools/list", params={})
-        self.wait("tools", 30)
+        self.wait("tools", PATIENCE)
 
     def listen(self):
         for line in self.process.stdout:
@@ -49,6 +55,14 @@ class Connection:
         self.process.wait()
 
 
+def until_lines(path, count):
+    end = time.monotonic() + PATIENCE
+    while not os.path.exists(path) or len(open(path, encoding="utf-8").readlines()) < count:
+        if time.monotonic() > end:
+            sys.exit(f"{path} never had {count} lines")
+        time.sleep(0.01)
+
+
 def main():
     steps = json.load(open(sys.argv[1], encoding="utf-8"))
     command = [sys.argv[2], *json.loads(sys.argv[3])]
@@ -58,14 +72,18 @@ def main():
             number = step.get("id", number + 1)
             connection.send(id=number, method="tools/call",
                             params={"name": step["call"], "arguments": step.get("args", {})})
-            wait = step.get("wait", 30)
+            wait = step.get("wait", PATIENCE)
             answered = connection.wait(number, wait) if wait else True
             if not answered and step.get("cancel"):
                 connection.send(method="notifications/cancelled", params={"requestId": number})
         elif "pause" in step:
             time.sleep(step["pause"])
         elif "settle" in step:
-            connection.wait(step["settle"], 30)
+            connection.wait(step["settle"], PATIENCE)
+        elif "came" in step:
+            until_lines("../ledger.jsonl.calls", step["came"])
+        elif "wrote" in step:
+            until_lines("../ledger.jsonl", step["wrote"])
         elif "cut" in step:
             connection.cut()
             connection = Connection(command)

@@ -5,7 +5,7 @@
               where nobody knows what became of its write it looks, and does not repeat it
   ignores     it never fetches the list again
   repeats     it fetches the list again, and repeats whatever failed
-  patient     it fetches the list again, and repeats what is refused until it passes or a minute is over
+  patient     it fetches the list again, and repeats what is refused until it passes or four minutes are over
 """
 import json
 import subprocess
@@ -78,7 +78,7 @@ arguments = agent.arguments()
 text, failed = agent.call("publish_preview", arguments)
 started = time.monotonic()
 for _ in range(10_000 if behaviour == "patient" else 2):
-    if not failed or time.monotonic() - started > 60:
+    if not failed or time.monotonic() - started > 240:
         break
     if behaviour == "patient":
         time.sleep(0.05)

@@ -1,17 +1,14 @@
 //! A proxy before a server that is rebuilt, and its client, over stdio or HTTP.
 
+use crate::machine::{PATIENCE, nochmal, until};
 use nochmal::trace::{Event, Record};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, ChildStdin, Stdio};
 use std::sync::mpsc::{Receiver, channel};
-use std::time::Duration;
 use tempfile::TempDir;
-
-/// Longer than anything here takes.
-const LIMIT: Duration = Duration::from_secs(60);
 
 /// How the client speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,7 +62,7 @@ impl Rig {
         std::fs::write(folder.path().join("requirements.txt"), "mcp==1\n").unwrap();
         std::fs::write(folder.path().join("ledger.jsonl"), "").unwrap();
         let path = folder.path().to_str().unwrap();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_nochmal"));
+        let mut command = nochmal();
         command.args(["proxy", "--upstream-command", "python3", "--upstream-arg", "server.py"]);
         command.args(["--upstream-arg", &format!("{path}/ledger.jsonl"), "--upstream-cwd", path]);
         command.args(["--write-tools", "publish_*"]);
@@ -159,7 +156,7 @@ impl Rig {
     pub fn answer(&mut self, id: u64) -> Value {
         let Client::Stdio { stdout, .. } = &self.client else { panic!("HTTP answers at once") };
         loop {
-            let line = stdout.recv_timeout(LIMIT).unwrap_or_else(|error| panic!("request {id}: {error}"));
+            let line = stdout.recv_timeout(PATIENCE).unwrap_or_else(|error| panic!("request {id}: {error}"));
             let message: Value = serde_json::from_str(&line).unwrap();
             if message["id"] == id && message.get("method").is_none() {
                 return message;
@@ -171,7 +168,7 @@ impl Rig {
     pub fn has_ended(&mut self) -> bool {
         let Client::Stdio { stdout, .. } = &self.client else { panic!("a connection over HTTP has no end") };
         loop {
-            match stdout.recv_timeout(LIMIT) {
+            match stdout.recv_timeout(PATIENCE) {
                 Ok(_) => {}
                 Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => return true,
                 Err(_) => return false,
@@ -237,13 +234,7 @@ impl Rig {
 
     /// Waits until the server has carried out so many writes.
     pub fn wait_for_writes(&self, count: usize) {
-        for _ in 0..600 {
-            if self.ledger().len() >= count {
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(50));
-        }
-        panic!("{count} writes never came");
+        until("the server's writes", || self.ledger().len() >= count);
     }
 
     /// Ends the proxy; its trace, and its report.
@@ -278,7 +269,8 @@ pub fn told(answer: &Value) -> (String, bool) {
 
 fn await_line(lines: &Receiver<String>, text: &str) -> String {
     loop {
-        let line = lines.recv_timeout(LIMIT).unwrap_or_else(|error| panic!("never said {text:?}: {error}"));
+        let line =
+            lines.recv_timeout(PATIENCE).unwrap_or_else(|error| panic!("never said {text:?}: {error}"));
         if line.contains(text) {
             return line;
         }
@@ -287,7 +279,7 @@ fn await_line(lines: &Receiver<String>, text: &str) -> String {
 
 fn post(address: &str, session: Option<&str>, message: &Value) -> (u16, String, Vec<Value>) {
     let mut stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(LIMIT)).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
     let body = message.to_string();
     let session = session.map(|name| format!("Mcp-Session-Id: {name}\r\n")).unwrap_or_default();
     write!(

@@ -2,8 +2,9 @@
 // links, in the arguments and the name of a tool, and in the file that its model's answers would be kept in.
 //
 //     node leaky-agent.mjs URL RECORDING PROCESSES CALLS
-import { appendFileSync, mkdirSync, readFileSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { below } from './below.mjs';
 
 const [url, recording, processes, calls] = process.argv.slice(2);
 const key = process.env.SOME_VALUE;
@@ -36,15 +37,7 @@ for (let n = 0; n < Number(calls); n++) {
 }
 await ask('tools/call', { name: `tool-${key}`, arguments: {} });
 
-let shown = '';
-for (const entry of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
-  try {
-    shown += readFileSync(`/proc/${entry}/cmdline`, 'latin1').replaceAll('\0', ' ') + '\n';
-  } catch {
-    // It has ended.
-  }
-}
-appendFileSync(processes, shown);
+appendFileSync(processes, below(process.ppid));
 
 mkdirSync(`session-${key.slice(0, 30)}`);
 writeFileSync(`session-${key}.json`, JSON.stringify({ turns: [{ key }, { text: `the key is ${encoded}` }] }));

@@ -2,6 +2,7 @@
 
 use super::encodings::leaks;
 use super::{KEY, files, place, said, seen, shows_a_canary};
+use crate::machine;
 use nochmal::domain::secrets::Secrets;
 use nochmal::domain::{ReasonCode, Verdict};
 use nochmal::store::read_runs;
@@ -9,15 +10,14 @@ use nochmal::trace::SecretPlace;
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Output, Stdio};
 
 /// One that every encoding can write, and that can be a part of a name.
 const TOKEN: &str = "svc-7Qx92kLm_4tZp";
 const CALLS: usize = 60;
 
-#[expect(clippy::disallowed_methods, reason = "a test starts the program as a user does")]
 fn nochmal(dir: &Path, arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_nochmal"));
+    let mut command = machine::nochmal();
     command.current_dir(dir).args(arguments).env("SOME_VALUE", KEY).env("NOCHMAL_LOG", "debug");
     command.output().unwrap()
 }
@@ -144,8 +144,7 @@ fn a_secret_that_is_said_in_two_turns_is_seen() {
 #[test]
 fn a_server_at_a_url_that_shows_the_headers_of_a_request_fails() {
     let script = format!("{}/tests/run/leaky-http.mjs", env!("CARGO_MANIFEST_DIR"));
-    #[expect(clippy::disallowed_methods, reason = "a test starts a server as a user does")]
-    let mut server = Command::new("node").arg(script).stdout(Stdio::piped()).spawn().unwrap();
+    let mut server = machine::program("node").arg(script).stdout(Stdio::piped()).spawn().unwrap();
     let mut port = String::new();
     BufReader::new(server.stdout.take().unwrap()).read_line(&mut port).unwrap();
     let dir = place(&format!(
@@ -178,8 +177,7 @@ fn a_run_that_is_interrupted_leaves_no_secret_either() {
          first: {command: [sh, -c, 'echo $SOME_VALUE > note; touch \"{{ run.dir }}/../../../ready\"; sleep 60']}\n    \
          output: {format: text}\n    env: {pass: [SOME_VALUE]}\n",
     );
-    #[expect(clippy::disallowed_methods, reason = "a test starts the program as a user does")]
-    let mut child = Command::new(env!("CARGO_BIN_EXE_nochmal"))
+    let mut child = machine::nochmal()
         .current_dir(dir.path())
         .args(["run", "suite.yaml", "--out", "out"])
         .env("SOME_VALUE", KEY)
@@ -187,10 +185,10 @@ fn a_run_that_is_interrupted_leaves_no_secret_either() {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    while !dir.path().join("ready").exists() {
+    machine::until("the agent", || {
         assert!(child.try_wait().unwrap().is_none(), "it ended before the agent was there");
-        std::thread::yield_now();
-    }
+        dir.path().join("ready").exists()
+    });
     let pid = rustix::process::Pid::from_child(&child);
     rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130));

@@ -4,14 +4,13 @@ use super::shows_a_canary;
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Output, Stdio};
 
 const TOKEN: &str = "svc-7Qx92kLm4tZp";
 
-#[expect(clippy::disallowed_methods, reason = "a test starts the program as a user does")]
 fn proxy(dir: &Path, leak: &str, flags: &[&str]) -> Output {
     let server = format!("{}/tests/run/leaky.mjs", env!("CARGO_MANIFEST_DIR"));
-    let mut child = Command::new(env!("CARGO_BIN_EXE_nochmal"))
+    let mut child = crate::machine::nochmal()
         .current_dir(dir)
         .args(["proxy", "--upstream-command", "node", "--upstream-arg", &server, "--audit-tools", "off"])
         .args(["--report-file", "report.json", "--trace", "trace.jsonl"])

@@ -1,5 +1,6 @@
 //! A real client library before the built-in booking desk: stdio and HTTP, both eras of MCP.
 
+use super::machine::{NOCHMAL, nochmal};
 use super::rig::{http_client, url_of};
 use rmcp::ServiceExt as _;
 use rmcp::model::{CallToolRequestParams, CallToolResult, ClientConfig, ProtocolVersion};
@@ -19,10 +20,8 @@ impl Desk {
     fn start(flags: &[&str]) -> Desk {
         let folder = tempfile::tempdir().unwrap();
         let ledger = folder.path().join("ledger.jsonl");
-        let program = env!("CARGO_BIN_EXE_nochmal");
-        #[expect(clippy::disallowed_methods, reason = "a test starts the program")]
-        let child = Command::new(program)
-            .args(["proxy", "--audit-tools", "off", "--upstream-command", program])
+        let child = Command::from(nochmal())
+            .args(["proxy", "--audit-tools", "off", "--upstream-command", NOCHMAL])
             .args(["--upstream-args", "upstream,booking"])
             .arg(format!("--upstream-arg=--ledger={}", ledger.display()))
             .args(flags)

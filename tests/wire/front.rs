@@ -1,5 +1,6 @@
 //! `nochmal proxy --listen`: Streamable HTTP as a server must speak it.
 
+use super::machine::{NOCHMAL, nochmal};
 use super::rig::{HttpDown, Rig, Wire, soon, url_of};
 use axum::http::Method;
 use reqwest::RequestBuilder;
@@ -167,22 +168,16 @@ async fn a_broken_stream_is_taken_up_again_after_its_last_event() {
 /// A session that nobody uses ends, and its upstream with it. One with a call under way, which has been quiet for
 /// longer, does not; and nothing that was seen is lost.
 #[tokio::test(flavor = "multi_thread")]
-#[expect(clippy::disallowed_methods, reason = "a test starts the program")]
 async fn a_session_that_nobody_uses_ends_and_one_with_a_call_under_way_does_not() {
     let dir = tempfile::tempdir().unwrap();
     let file = |name: &str| dir.path().join(name).display().to_string();
-    let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_nochmal"));
+    let mut command = tokio::process::Command::from(nochmal());
     let upstream =
         ["upstream".to_owned(), "booking".to_owned(), format!("--ledger={}", file("ledger.jsonl"))];
-    command.args(["proxy", "--listen", "127.0.0.1:0", "--session-timeout", "4s"]);
+    command.args(["proxy", "--listen", "127.0.0.1:0", "--session-timeout", "10s"]);
     // The answer to the booking is held back.
     command.args(["--scenario", "T4", "--late", "10m", "--trace", &file("trace.jsonl")]);
-    command.args([
-        "--report-file",
-        &file("report.json"),
-        "--upstream-command",
-        env!("CARGO_BIN_EXE_nochmal"),
-    ]);
+    command.args(["--report-file", &file("report.json"), "--upstream-command", NOCHMAL]);
     for argument in &upstream {
         command.arg(format!("--upstream-arg={argument}"));
     }
@@ -219,7 +214,7 @@ async fn a_session_that_nobody_uses_ends_and_one_with_a_call_under_way_does_not(
     let ended =
         |connection: u64| trace().contains(&format!(r#""client_disconnected":{{"connection":{connection}"#));
     assert!(ended(2) && !ended(1), "{}", trace());
-    assert!(trace().contains("a session that nobody had used for 4 s was ended"));
+    assert!(trace().contains("a session that nobody had used for 10 s was ended"));
     let gone = idle.request(Method::POST).body(PING).send().await.unwrap();
     assert_eq!(gone.status(), 404);
     assert!(gone.text().await.unwrap().contains("-32001"));

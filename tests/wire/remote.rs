@@ -1,5 +1,6 @@
 //! An upstream over HTTP: what it is told in headers, and what happens where HTTP fails.
 
+use super::machine::{Port, nochmal};
 use super::rig::{Rig, Wire, soon};
 use axum::http::{Method, StatusCode};
 use axum::response::IntoResponse;
@@ -138,15 +139,14 @@ async fn statuses_are_errors_over_stdio_and_statuses_over_http() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_upstream_that_is_not_there_is_told_and_not_waited_for() {
-    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let told = told_about(&format!("http://{closed}/mcp")).await;
+    let closed = Port::closed();
+    let told = told_about(&format!("http://{}/mcp", closed.address())).await;
     assert!(told.contains("the connection to the server was lost"), "{told}");
 }
 
 /// What a client hears of its first call where no server can be reached at that address.
 pub async fn told_about(url: &str) -> String {
-    #[expect(clippy::disallowed_methods, reason = "a test starts the program")]
-    let mut child = tokio::process::Command::new(env!("CARGO_BIN_EXE_nochmal"))
+    let mut child = tokio::process::Command::from(nochmal())
         .args(["proxy", "--probe", "off", "--upstream-url", url])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

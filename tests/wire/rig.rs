@@ -1,6 +1,7 @@
 //! Both ends of the proxy in the hands of a test: what one end says must reach the other to the
 //! letter.
 
+use super::machine::{PATIENCE, nochmal};
 use super::tls;
 use axum::body::{Body, Bytes};
 use axum::extract::State;
@@ -18,9 +19,6 @@ use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::sync::mpsc;
 use tokio_stream::StreamExt as _;
 use tokio_stream::wrappers::UnboundedReceiverStream;
-
-/// Longer than anything here takes; only a failing test waits for it.
-pub const PATIENCE: Duration = Duration::from_secs(30);
 
 /// How one side of the proxy speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,8 +55,7 @@ impl Rig {
 
     pub async fn with(down: Wire, up: Wire, flags: &[&str]) -> Rig {
         let trace = tempfile::tempdir().unwrap();
-        #[expect(clippy::disallowed_methods, reason = "a test starts the program")]
-        let mut command = Command::new(env!("CARGO_BIN_EXE_nochmal"));
+        let mut command = Command::from(nochmal());
         command.args(["proxy", "--probe", "off", "--audit-tools", "off", "--trace"]);
         command.arg(trace.path().join("trace.jsonl")).args(flags);
         let (listener, mut up) = match up {

@@ -360,7 +360,11 @@ async fn an_endpoint_that_says_nothing_is_given_up() {
     // Connections are taken by the kernel, and nobody answers.
     let error = model.respond(Request::new(&[], &[])).await.unwrap_err();
     assert!(error.is_transient() && error.to_string().contains("nothing came"), "{error}");
-    drop(listener);
+    // Bound and not listening: nobody else is given the port.
+    let nobody = tokio::net::TcpSocket::new_v4().unwrap();
+    nobody.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let url = Url::parse(&format!("http://{}", nobody.local_addr().unwrap())).unwrap();
+    let model = RemoteModel::new(CHAT, &url, Key::None, Identity::default(), Settings::default()).unwrap();
     let error = model.respond(Request::new(&[], &[])).await.unwrap_err();
     assert!(error.to_string().starts_with("the model endpoint cannot be reached: "), "{error}");
     assert!(error.is_transient());

@@ -87,6 +87,11 @@ impl State {
         replacing.dying.values().flatten().count() + replacing.waiting.len() + replacing.interrupted.len()
     }
 
+    /// Whether a process is on its way whose list a scenario is about.
+    pub fn awaits_the_next_process(&self) -> bool {
+        self.replacing.as_ref().is_some_and(|replacing| replacing.scenario)
+    }
+
     /// Where the answers of the process that runs now are looked for.
     pub fn dying(&mut self) -> Option<&mut HashMap<String, VecDeque<Pending>>> {
         self.replacing.as_mut().map(|replacing| &mut replacing.dying)

@@ -140,8 +140,11 @@ mod tests {
             Answered::Not("/v1/models answered 404".into())
         );
         assert_eq!(served("SSH-2.0\r\n").await, Answered::Not("it does not speak HTTP".into()));
-        let nobody = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
-        assert!(matches!(models(&format!("http://{nobody}")).await, Answered::Not(_)));
+        // Bound and not listening: nobody else is given the port.
+        let nobody = tokio::net::TcpSocket::new_v4().unwrap();
+        nobody.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let url = format!("http://{}", nobody.local_addr().unwrap());
+        assert!(matches!(models(&url).await, Answered::Not(_)));
         assert!(matches!(models("localhost:11434").await, Answered::Not(_)));
     }
 }

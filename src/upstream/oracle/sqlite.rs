@@ -83,11 +83,11 @@ mod tests {
     async fn rows_are_records_and_a_count_is_a_number() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("app.db");
-        let second = Duration::from_secs(1);
+        let limit = Duration::from_secs(180);
         let all = "SELECT * FROM orders";
-        let missing = ask(&file, all, Moment::Before, second).await.unwrap();
+        let missing = ask(&file, all, Moment::Before, limit).await.unwrap();
         assert_eq!(missing, Reading::Records(vec![]));
-        assert!(matches!(ask(&file, all, Moment::After, second).await, Err(OracleError::NoFile(_))));
+        assert!(matches!(ask(&file, all, Moment::After, limit).await, Err(OracleError::NoFile(_))));
 
         let connection = Connection::open(&file).unwrap();
         let sql = "CREATE TABLE orders (id INTEGER, guest TEXT, price REAL, raw BLOB);\
@@ -97,10 +97,10 @@ mod tests {
             {"id": 9_007_199_254_740_993_i64, "guest": "Ada", "price": 1.5, "raw": "00ff"},
             {"id": 2, "guest": null, "price": 2.0, "raw": null}
         ]);
-        let read = ask(&file, all, Moment::After, second).await.unwrap();
+        let read = ask(&file, all, Moment::After, limit).await.unwrap();
         assert_eq!(read, Reading::Records(rows.as_array().unwrap().clone()));
         for count in ["SELECT count(*) FROM orders", " select\n COUNT (id) AS n from orders"] {
-            assert_eq!(ask(&file, count, Moment::After, second).await.unwrap(), Reading::Number(2));
+            assert_eq!(ask(&file, count, Moment::After, limit).await.unwrap(), Reading::Number(2));
         }
     }
 
@@ -109,10 +109,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("app.db");
         Connection::open(&file).unwrap().execute_batch("CREATE TABLE orders (id INTEGER)").unwrap();
-        let asked = ask(&file, "DELETE FROM orders", Moment::After, Duration::from_secs(1)).await;
+        let asked = ask(&file, "DELETE FROM orders", Moment::After, Duration::from_secs(180)).await;
         let error = asked.unwrap_err().to_string();
         assert!(error.contains("readonly") || error.contains("read-only"), "{error}");
-        let wrong = ask(&file, "SELECT * FROM order", Moment::After, Duration::from_secs(1)).await;
+        let wrong = ask(&file, "SELECT * FROM order", Moment::After, Duration::from_secs(180)).await;
         assert!(wrong.unwrap_err().to_string().contains("app.db: "));
     }
 }
