@@ -180,7 +180,6 @@ exec NOCHMAL upstream booking
 "#;
 
 #[test]
-#[expect(clippy::disallowed_methods, reason = "a test makes its pipes as a user does")]
 fn upstreams_are_asked_for_their_tools_side_by_side() {
     let place = Place::new(MEETING);
     let here = place.dir.path().display().to_string();
