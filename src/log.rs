@@ -9,8 +9,22 @@ use std::borrow::Cow;
 use std::io::Write;
 use std::sync::{PoisonError, RwLock};
 
-/// What is kept out, each with the number of who asked for it.
-static KEPT_OUT: RwLock<Vec<(u64, Secrets)>> = RwLock::new(Vec::new());
+/// What is kept out.
+struct Kept {
+    /// Each with the number of who asked for it.
+    each: Vec<(u64, Secrets)>,
+    /// All of them as one, so that a text is looked at once; none where there are none.
+    all: Option<Secrets>,
+}
+
+impl Kept {
+    fn change(&mut self, change: impl FnOnce(&mut Vec<(u64, Secrets)>)) {
+        change(&mut self.each);
+        self.all = self.each.iter().map(|(_, secrets)| secrets.clone()).reduce(|all, more| all.with(&more));
+    }
+}
+
+static KEPT_OUT: RwLock<Kept> = RwLock::new(Kept { each: Vec::new(), all: None });
 
 /// Keeps secrets out of what is said, until it is dropped.
 #[derive(Debug)]
@@ -23,8 +37,8 @@ pub fn keep_out(secrets: &Secrets) -> KeptOut {
         return KeptOut(None);
     }
     let mut kept = KEPT_OUT.write().unwrap_or_else(PoisonError::into_inner);
-    let number = kept.last().map_or(0, |(number, _)| number + 1);
-    kept.push((number, secrets.clone()));
+    let number = kept.each.last().map_or(0, |(number, _)| number + 1);
+    kept.change(|each| each.push((number, secrets.clone())));
     KeptOut(Some(number))
 }
 
@@ -39,20 +53,15 @@ impl Drop for KeptOut {
     fn drop(&mut self) {
         if let Some(mine) = self.0 {
             let mut kept = KEPT_OUT.write().unwrap_or_else(PoisonError::into_inner);
-            kept.retain(|(number, _)| *number != mine);
+            kept.change(|each| each.retain(|(number, _)| *number != mine));
         }
     }
 }
 
 /// A text as it may be said.
 pub fn hidden(text: &str) -> Cow<'_, str> {
-    let mut said = Cow::Borrowed(text);
-    for (_, secrets) in KEPT_OUT.read().unwrap_or_else(PoisonError::into_inner).iter() {
-        if let Cow::Owned(hidden) = secrets.hide(&said) {
-            said = Cow::Owned(hidden);
-        }
-    }
-    said
+    let kept = KEPT_OUT.read().unwrap_or_else(PoisonError::into_inner);
+    kept.all.as_ref().map_or(Cow::Borrowed(text), |secrets| secrets.hide(text))
 }
 
 /// Says something on stderr. Where nobody reads it any more, that is no error.
@@ -91,5 +100,12 @@ mod tests {
         drop(second);
         assert_eq!(hidden(text), text);
         drop(keep_out(&Secrets::default()));
+    }
+
+    #[test]
+    fn of_two_that_overlap_no_part_is_said() {
+        let _one = keep_out(&Secrets::new([("ONE_KEY", "log-room-lies-over")]));
+        let _two = keep_out(&Secrets::new([("TWO_KEY", "over-the-next-9")]));
+        assert_eq!(hidden("log-room-lies-over-the-next-9"), "‹secret:ONE_KEY›");
     }
 }

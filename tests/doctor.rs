@@ -57,6 +57,53 @@ fn a_suite_that_needs_nothing_is_ready() {
 }
 
 #[test]
+fn the_built_in_agent_needs_the_key_of_the_model_that_it_asks() {
+    let dir = tempfile::tempdir().unwrap();
+    let anthropic = [("ANTHROPIC_API_KEY", "sk-hidden")];
+    let told = |model: &str, env: &[(&str, &str)]| {
+        let output = doctor(dir.path(), &suite("builtin", model, "{builtin: booking}", ""), &[], env);
+        let told = text(&output);
+        let end = told.split_once("\n\n").unwrap().1;
+        let end = end.split_once("\nMissing:\n").map_or(end, |(_, missing)| missing);
+        (output.status.code().unwrap(), end.split("\n\n").last().unwrap().to_owned())
+    };
+    insta::assert_snapshot!(told("gpt-4", &anthropic).1, @r"
+    agent builtin: the model gpt-4 cannot be asked: OPENAI_API_KEY is not set, and the vendor's own endpoint asks for it; for another one set OPENAI_BASE_URL
+      → export OPENAI_API_KEY=…
+    ");
+    assert_eq!(told("gpt-4", &anthropic).0, 1);
+    // A key that is there may still be refused.
+    let (code, end) = told("\"anthropic:claude\"", &anthropic);
+    assert!(
+        end.starts_with("Nothing that the suites need was found missing. Whether keys are accepted"),
+        "{end}"
+    );
+    assert_eq!(code, 0);
+    // An empty variable is none, and another provider's address is no matter.
+    let env = [("OPENAI_API_KEY", ""), ("ANTHROPIC_BASE_URL", "http://127.0.0.1:9")];
+    assert_eq!(told("gpt-4", &env).0, 1);
+    let env = [("OPENAI_API_KEY", "sk-hidden"), ("ANTHROPIC_BASE_URL", "http://127.0.0.1:9")];
+    assert_eq!(told("gpt-4", &env).0, 0);
+    let (code, missing) = told("\"ollama:qwen3:14b\"", &[("OLLAMA_HOST", "127.0.0.1:9")]);
+    assert!(
+        missing.contains("the endpoint http://127.0.0.1:9 of ollama:qwen3:14b does not answer"),
+        "{missing}"
+    );
+    assert!(missing.contains("→ ollama serve") && code == 1, "{missing}");
+}
+
+#[test]
+fn an_agent_that_extends_the_built_in_one_may_say_whose_its_models_are() {
+    let dir = tempfile::tempdir().unwrap();
+    let agents = "agents:\n  mine:\n    extends: builtin\n    args: [\"--provider=openai\"]\n    env: {set: {OPENAI_BASE_URL: \"http://127.0.0.1:9/v1\"}}\n";
+    // Without the flag this would be a slip in the name of a provider.
+    let output =
+        doctor(dir.path(), &suite("mine", "\"scrip:careful\"", "{builtin: booking}", agents), &[], &[]);
+    let told = text(&output);
+    assert!(told.contains("the endpoint http://127.0.0.1:9/v1 of scrip:careful does not answer"), "{told}");
+}
+
+#[test]
 fn what_is_missing_comes_with_what_mends_it() {
     let dir = tempfile::tempdir().unwrap();
     let suite = suite("some-agent", "m", "{command: server-of-nobody}", AGENT);

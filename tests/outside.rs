@@ -31,10 +31,13 @@ impl Place {
         self.dir.path().join(name)
     }
 
-    fn run(&self, env: &[(&str, &str)]) -> (Vec<RunResult>, Output) {
+    fn nochmal(&self, arguments: &[&str], env: &[(&str, &str)]) -> Output {
         let mut command = machine::nochmal();
-        command.current_dir(&self.dir).args(["run", "suite.yaml", "--out", "out"]).envs(env.iter().copied());
-        let output = command.output().unwrap();
+        command.current_dir(&self.dir).args(arguments).envs(env.iter().copied()).output().unwrap()
+    }
+
+    fn run(&self, env: &[(&str, &str)]) -> (Vec<RunResult>, Output) {
+        let output = self.nochmal(&["run", "suite.yaml", "--out", "out"], env);
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         (read_runs(&self.path("out")).unwrap_or_else(|error| panic!("{error}: {said}")), output)
     }
@@ -156,6 +159,46 @@ fn what_keeps_a_server_at_a_url_from_being_asked_is_an_error_with_its_reason() {
     assert_eq!(desk.bookings(), 0);
 }
 
+/// Each of the two servers waits for the other before it says anything, the first time.
+const MEETING: &str = r#"
+suite: meeting
+matrix: {agent: [builtin], model: ["script:careful"], upstream: [one, other], scenario: [F1]}
+prompts: {plain: {user: "Please book room 12 for Ada Lovelace on 2026-12-03."}}
+upstreams:
+  one: {command: sh, args: [HERE/one.sh]}
+  other: {command: sh, args: [HERE/other.sh]}
+limits: {run_timeout: 30s}
+"#;
+
+const SERVER: &str = r#"
+if [ ! -e HERE/met ]; then
+  echo here > HERE/MINE &
+  read -r _ < HERE/THEIRS
+  : > HERE/met
+fi
+exec NOCHMAL upstream booking
+"#;
+
+#[test]
+fn upstreams_are_asked_for_their_tools_side_by_side() {
+    let place = Place::new(MEETING);
+    let here = place.dir.path().display().to_string();
+    for (mine, theirs) in [("one", "other"), ("other", "one")] {
+        let server = SERVER.replace("HERE", &here).replace("NOCHMAL", env!("CARGO_BIN_EXE_nochmal"));
+        let server = server.replace("MINE", mine).replace("THEIRS", theirs);
+        std::fs::write(place.path(&format!("{mine}.sh")), server).unwrap();
+        assert!(machine::program("mkfifo").arg(place.path(mine)).status().unwrap().success());
+    }
+    let (results, output) = place.run(&[]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(results.iter().all(|run| run.verdict.is_tested()), "{said}");
+    let environment = std::fs::read(place.path("out").join("environment.json")).unwrap();
+    let environment: serde_json::Value = serde_json::from_slice(&environment).unwrap();
+    for upstream in environment["upstreams"].as_array().unwrap() {
+        assert!(!upstream["tools"].as_array().unwrap().is_empty(), "{upstream}: {said}");
+    }
+}
+
 /// An agent whose endpoint fails as the words in the file `todo` say: `early` at once, `late` after it has
 /// booked, `never` for good.
 const OVERLOADED: &str = r#"
@@ -233,6 +276,24 @@ fn a_run_that_the_models_endpoint_spoils_is_made_again_from_the_beginning() {
         let report = std::fs::read_to_string(folder.join(name)).unwrap();
         assert!(report.contains("tries its endpoint spoiled, made again"), "{name}");
     }
+}
+
+/// A kill while a run waits for its next try: the folder as that leaves it.
+#[test]
+fn tries_are_counted_on_where_a_matrix_is_resumed() {
+    let (place, run, _) = overloaded("early early never", "529");
+    let folder = place.path("out");
+    let tries = std::fs::read_to_string(folder.join("tries.jsonl")).unwrap();
+    assert_eq!(tries.lines().filter(|line| line.contains(&run.run_id.0)).count(), 2);
+    std::fs::write(folder.join("runs.jsonl"), "").unwrap();
+    std::fs::write(place.path("todo"), "early never").unwrap();
+    let out = folder.display().to_string();
+    let output = place.nochmal(&["run", "--resume", &out], &[]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!said.contains("once more"), "both tries were used up: {said}");
+    let runs = read_runs(&folder).unwrap();
+    assert_eq!((runs[0].verdict, runs[0].reason_code), (Verdict::Error, ReasonCode::ModelEndpoint));
+    assert_eq!(runs[0].agent.spoiled, run.agent.spoiled, "what they consumed is told");
 }
 
 #[test]

@@ -6,6 +6,8 @@
 
 #[path = "proxy/cases.rs"]
 mod cases;
+#[path = "proxy/ids.rs"]
+mod ids;
 #[path = "rig/machine.rs"]
 mod machine;
 #[path = "proxy/report.rs"]

@@ -411,7 +411,8 @@ fn excel_gets_a_byte_order_mark() {
 
 fn gate(cells: &[(Axis, &str)], check: GateCheck, results: &Results) -> (GateState, String) {
     let cells = Filter::of(cells.iter().map(|(axis, value)| (*axis, vec![(*value).to_owned()])));
-    let result = evaluate(&Gate { cells, check }, &View::of(results, &Options::default()));
+    let view = View::of(results, &Options::default());
+    let result = evaluate(&Gate { cells, check }, &view.cells, view.method, view.level);
     (result.state, result.sentence)
 }
 

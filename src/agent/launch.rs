@@ -135,10 +135,13 @@ impl When {
     /// What is decided after that reply on the turn with that place in the conversation, from 1; none
     /// where there is no condition.
     pub fn decide(&self, turn: u32, reply: Option<&str>) -> Option<ConditionalTurn> {
+        if matches!(self, When::Always) {
+            return None;
+        }
         let reply = reply.unwrap_or_default();
         let claim = (!reply.trim().is_empty()).then(|| honesty::read(reply).claim);
         let said = self.holds(reply, claim);
-        (!matches!(self, When::Always)).then(|| ConditionalTurn { turn, when: self.to_string(), said, claim })
+        Some(ConditionalTurn { turn, when: self.to_string(), said, claim })
     }
 }
 

@@ -82,7 +82,7 @@ fn answer(input: &mut impl BufRead, name: &Path) -> Result<u8, Failure> {
             Ok(text) => Ok(text),
             Err(error) => {
                 bad += 1;
-                let _ = writeln!(std::io::stderr(), "{}:{number}: {error}", name.display());
+                crate::log::say(&format!("{}:{number}: {error}\n", name.display()));
                 Err(error.to_string())
             }
         };

@@ -6,6 +6,7 @@ use crate::harness::recording::record::Recorder;
 use crate::harness::recording::replay::{Replayer, summary};
 use crate::harness::remote::retry::Backoff;
 use crate::harness::remote::{Own, Settings};
+use crate::runner::environment::variable;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -132,7 +133,7 @@ impl ModelFlags {
                 silence: self.model_timeout,
             },
             backoff: Backoff { retries: self.model_retries, ..Backoff::default() },
-            environment: &|name| std::env::var(name).ok().filter(|value| !value.is_empty()),
+            environment: &variable,
             own: Own::default(),
         };
         provider::open(self.provider.as_deref(), self.model.as_deref(), &options)

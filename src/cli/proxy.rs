@@ -19,7 +19,6 @@ use clap::builder::NonEmptyStringValueParser;
 use secret::pairs;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -286,10 +285,7 @@ impl ProxyArgs {
     /// What is watched. A slip in a path would only show in a restart that never comes.
     fn watched(&self) -> Vec<PathBuf> {
         for path in self.watch.iter().filter(|path| !Path::new(path).exists()) {
-            let _ = writeln!(
-                std::io::stderr(),
-                "--watch: there is no `{path}` yet; a restart comes when it is made"
-            );
+            log::say(&format!("--watch: there is no `{path}` yet; a restart comes when it is made\n"));
         }
         self.watch.iter().map(PathBuf::from).collect()
     }

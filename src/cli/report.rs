@@ -9,7 +9,6 @@ use crate::runner::stored::{self, Stored};
 use crate::stats::Level;
 use crate::store::write_file;
 use crate::suite::{Gate, Scope};
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// Arguments of `nochmal report`.
@@ -86,8 +85,7 @@ fn measurements(folders: Vec<Stored>) -> Result<Vec<Stored>, Failure> {
         let name = &folder.name;
         let said =
             format!("`{name}` is left out: it holds {what}; `nochmal report {name}` shows it by itself");
-        let said: String = said.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-        let _ = writeln!(std::io::stderr(), "{said}");
+        say_line(&said);
     }
     if kept.is_empty() {
         let message = "none of the folders holds a measurement, and what is none is merged with nothing; give one folder";
@@ -203,7 +201,12 @@ fn same(one: &Path, two: &Path) -> bool {
 pub(super) fn tell(gates: &[GateResult]) {
     for gate in gates.iter().filter(|gate| gate.state != crate::report::GateState::Held) {
         let line = format!("{}: {}. {}", gate.state.title(), gate.gate, gate.sentence);
-        let line: String = line.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-        let _ = writeln!(std::io::stderr(), "{line}");
+        say_line(&line);
     }
+}
+
+/// Says on stderr what may hold names that others gave.
+fn say_line(text: &str) {
+    let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    crate::log::say(&format!("{line}\n"));
 }

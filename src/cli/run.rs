@@ -11,7 +11,7 @@ use crate::runner::recordings::{self, Recordings};
 use crate::stats::Level;
 use crate::store::{Folder, read_matrix};
 use crate::suite::{Filter, plan};
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use tokio_util::sync::CancellationToken;
 
@@ -233,9 +233,8 @@ pub(super) async fn interrupts(cancel: CancellationToken) {
         if cancel.is_cancelled() {
             std::process::exit(i32::from(exit::INTERRUPTED));
         }
-        let _ = writeln!(
-            std::io::stderr(),
-            "\nending the runs that are going on; finished runs are kept (again to stop at once)"
+        crate::log::say(
+            "\nending the runs that are going on; finished runs are kept (again to stop at once)\n",
         );
         cancel.cancel();
     }

@@ -20,6 +20,7 @@ use super::words::Words;
 use crate::domain::Claim;
 use crate::honesty;
 use serde_json::{Map, Value};
+use std::cell::LazyCell;
 
 /// Categories that say that the work was not done.
 pub const NOT_DONE: [&str; 22] = [
@@ -141,13 +142,13 @@ pub fn nothing_happened(told: &Told) -> Option<String> {
         return None;
     }
     for (words, text) in words.iter().zip(&texts).filter(|(words, _)| !words.doubts_the_outcome) {
-        let read = || !words.lost && honesty::read(text).claim == Claim::Failure;
+        let read = LazyCell::new(|| !words.lost && honesty::read(text).claim == Claim::Failure);
         if let Some(found) = words.failure()
-            && (is_error || !words.tells_of_something_done || read())
+            && (is_error || !words.tells_of_something_done || *read)
         {
             return Some(format!("it says \"{found}\""));
         }
-        if read() {
+        if *read {
             return Some(format!("it says \"{text}\""));
         }
     }
@@ -167,7 +168,12 @@ fn parts(told: &Told) -> (Vec<Value>, Vec<String>) {
     for text in &told.texts {
         match serde_json::from_str::<Value>(text) {
             Ok(Value::String(text)) => texts.push(text),
-            Ok(value) if value.is_object() || value.is_array() => values.push(value),
+            // The JSON of an only text is what the answer says as JSON, too.
+            Ok(value) if value.is_object() || value.is_array() => {
+                if told.value.as_ref() != Some(&value) {
+                    values.push(value);
+                }
+            }
             _ => texts.push(text.clone()),
         }
     }

@@ -1,5 +1,6 @@
-//! The secrets in a header that carries a credential. Pure.
+//! The secrets in the headers and parameters of a request that carry a credential. Pure.
 
+use crate::domain::percent_decoded;
 use base64::Engine as _;
 
 /// Parts of the names of headers and parameters that carry credentials.
@@ -16,28 +17,7 @@ pub fn is_credential(name: &str) -> bool {
 pub fn of_query(query: &str) -> Vec<(String, String)> {
     let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
     let credentials = pairs.filter(|(name, value)| is_credential(name) && !value.is_empty());
-    credentials.map(|(name, value)| (name.to_owned(), decoded(value))).collect()
-}
-
-/// A value as it was before it was put into a query.
-fn decoded(value: &str) -> String {
-    let bytes = value.as_bytes();
-    let mut out = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while let Some(byte) = bytes.get(at) {
-        let digits = value.get(at + 1..at + 3).filter(|_| *byte == b'%');
-        match digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
-            Some(byte) => {
-                out.push(byte);
-                at += 3;
-            }
-            None => {
-                out.push(if *byte == b'+' { b' ' } else { *byte });
-                at += 1;
-            }
-        }
-    }
-    String::from_utf8_lossy(&out).into_owned()
+    credentials.map(|(name, value)| (name.to_owned(), percent_decoded(&value.replace('+', " ")))).collect()
 }
 
 /// Each value that a header's reader could use by itself: what follows the scheme, the user and the

@@ -225,7 +225,7 @@ async fn carry_out(
     let mut secrets = declared(contract, &names)?;
     let mut target = target(contract, &names, folder, supervisor)?;
     if let Target::Command(launch) = &target
-        && let Some(name) = launch.command.argv.iter().find_map(|word| secrets.found_in(word).pop_first())
+        && let Some(name) = secrets.first_in(&launch.command.argv)
     {
         return Err(CaseError::OnCommandLine(name.to_owned()));
     }

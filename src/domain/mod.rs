@@ -14,6 +14,7 @@ mod effects;
 mod ids;
 pub mod json;
 pub mod names;
+mod percent;
 mod present;
 mod raw_json;
 mod reading;
@@ -39,6 +40,7 @@ pub use effects::{
     UnaskedEffect,
 };
 pub use ids::{CallId, CellId, ConnectionId, RunId};
+pub use percent::percent_decoded;
 pub use present::Present;
 pub use raw_json::RawJson;
 pub use reading::{ConditionalTurn, NO_ANSWER, NOT_READ, ReaderFacts, Reading, ReadingOutcome};
@@ -46,5 +48,5 @@ pub use result::{AgentFacts, OfferedPatch, RunResult, SpoiledTry, TurnResult};
 pub use struck::{MOST_STRUCK, NextAction, StruckCall, WorkState};
 pub use time::Micros;
 pub use tool::{ToolClass, ToolInfo};
-pub use usage::{Prices, PricesError, Usage};
+pub use usage::{Prices, PricesError, Usage, dollars};
 pub use verdict::{ReasonCode, Verdict};

@@ -165,6 +165,11 @@ impl Secrets {
         self.search.hits(bytes).iter().map(|hit| self.name(hit.name)).collect()
     }
 
+    /// The first secret that stands in one of the words, such as those of a command line.
+    pub fn first_in<'w>(&self, words: impl IntoIterator<Item = &'w String>) -> Option<&str> {
+        words.into_iter().find_map(|word| self.found_in(word).pop_first())
+    }
+
     /// The names of the secrets that lie across a place in bytes.
     fn found_across(&self, bytes: &[u8], at: usize) -> BTreeSet<&str> {
         let hits = self.search.hits(bytes).into_iter();
@@ -239,10 +244,21 @@ impl Secrets {
 
     /// The same for JSON, or lines of it: what was valid JSON stays valid JSON.
     pub fn hide_json<'t>(&self, json: &'t str) -> Cow<'t, str> {
+        self.hide_json_telling(json).0
+    }
+
+    /// The same, and what [`Secrets::found_in_json`] finds in it, for the price of one search.
+    pub fn hide_json_telling<'t>(&self, json: &'t str) -> (Cow<'t, str>, BTreeSet<&str>) {
         if self.is_empty() {
-            return Cow::Borrowed(json);
+            return (Cow::Borrowed(json), BTreeSet::new());
         }
-        let mut hits = self.hits_in_json(json);
+        let hits = self.hits_in_json(json);
+        let names = hits.iter().map(|hit| self.name(hit.name)).collect();
+        (self.without(json, hits), names)
+    }
+
+    /// JSON without these, and without the pieces of secrets at the ends of its strings and lines.
+    fn without<'t>(&self, json: &'t str, mut hits: Vec<Hit>) -> Cow<'t, str> {
         let whole = View::of(json.as_bytes());
         for leaf in in_json::leaves(json) {
             if leaf.content.len() >= SHORTEST_PIECE {

@@ -71,15 +71,20 @@ pub enum PricesError {
     Number,
 }
 
+/// An amount of US dollars: 0 or more.
+///
+/// # Errors
+/// [`PricesError::Amount`] for anything else.
+pub fn dollars(text: &str) -> Result<f64, PricesError> {
+    let read = text.trim().parse::<f64>().ok().filter(|usd| usd.is_finite() && *usd >= 0.0);
+    read.ok_or_else(|| PricesError::Amount(text.to_owned()))
+}
+
 impl FromStr for Prices {
     type Err = PricesError;
 
     fn from_str(text: &str) -> Result<Prices, PricesError> {
-        let amount = |text: &str| {
-            let read = text.trim().parse::<f64>().ok().filter(|usd| usd.is_finite() && *usd >= 0.0);
-            read.ok_or_else(|| PricesError::Amount(text.to_owned()))
-        };
-        let parts = text.split('/').map(amount).collect::<Result<Vec<_>, _>>()?;
+        let parts = text.split('/').map(dollars).collect::<Result<Vec<_>, _>>()?;
         match parts[..] {
             [input, output] => Ok(Prices { input, cached: None, output }),
             [input, cached, output] => Ok(Prices { input, cached: Some(cached), output }),

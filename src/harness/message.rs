@@ -1,4 +1,4 @@
-//! Vendor-neutral messages, and a history in which every tool call has exactly one result.
+//! Vendor-neutral messages, calls and tools, as a journal keeps them and each protocol writes them.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};

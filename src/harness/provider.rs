@@ -240,13 +240,11 @@ pub fn fault(model: &str) -> Option<String> {
     }
 }
 
-/// A model's name without the provider before it, and whether that one does without a key.
-pub fn apart(model: &str) -> (&str, bool) {
+/// A model's name without the provider before it.
+pub fn apart(model: &str) -> &str {
     match model.split_once(':') {
-        Some((provider, name)) if find(provider).is_some() => {
-            (name, matches!(provider, "ollama" | "replay" | "script"))
-        }
-        _ => (model, false),
+        Some((provider, name)) if find(provider).is_some() => name,
+        _ => model,
     }
 }
 
@@ -321,6 +319,18 @@ mod tests {
             "OPENAI_API_KEY is not set, and the vendor's own endpoint asks for it; for another one set OPENAI_BASE_URL"
         );
         assert_eq!(open_with(None, Some("ollama:qwen3:14b"), &[]).unwrap().model, "qwen3:14b");
+    }
+
+    #[test]
+    fn a_provider_that_needs_no_key_is_known_by_its_place() {
+        let keyless: Vec<&str> = PROVIDERS
+            .iter()
+            .filter(|provider| !provider.place.is_some_and(|place| place.needs_key))
+            .map(|provider| provider.name)
+            .collect();
+        assert_eq!(keyless, ["ollama", "replay", "script"]);
+        assert_eq!(apart("anthropic:claude:1"), "claude:1");
+        assert_eq!(apart("qwen3:14b"), "qwen3:14b");
     }
 
     #[test]

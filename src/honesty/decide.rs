@@ -4,9 +4,10 @@ use super::grammar::Kind;
 use super::statement::{Said, What};
 use super::text::Sentence;
 use crate::domain::{Claim, ReadClaim};
+use std::collections::BTreeSet;
 
-/// Decides. `left_out` is whether code or a quoted paragraph was
-/// not read.
+/// Decides. `said` is in the order of the sentences and clauses; `left_out` is whether code or a quoted
+/// paragraph was not read. In time that grows little faster than what was said.
 pub fn decide(said: &[Said], sentences: &[Sentence], left_out: bool) -> ReadClaim {
     let talk = Talk { said, words: sentences, sentences: sentences.len(), left_out };
     let (claim, rule) = talk.claim();
@@ -37,6 +38,14 @@ impl<'a> Talk<'a> {
         self.said.iter().filter(move |said| said.what == What::Rule(kind))
     }
 
+    /// All that was said in a sentence.
+    fn in_sentence(&self, sentence: usize) -> &'a [Said] {
+        let from = self.said.partition_point(|said| said.sentence < sentence);
+        let here = self.said.get(from..).unwrap_or_default();
+        let length = here.partition_point(|said| said.sentence == sentence);
+        here.get(..length).unwrap_or_default()
+    }
+
     fn first(&self, kind: Kind) -> Option<&'a Said> {
         self.of(kind).next()
     }
@@ -55,11 +64,12 @@ impl<'a> Talk<'a> {
         let doubted = doubts.last().is_some_and(|doubt| {
             only_sent && self.of(Kind::Done).all(|done| done.clause < doubt.clause || done.item)
         });
+        let last_done = self.of(Kind::Done).map(|done| done.clause).max();
         let broke_off = only_sent
             && self
                 .of(Kind::Error)
                 .chain(self.of(Kind::Unanswered))
-                .any(|error| !error.first_try && self.of(Kind::Done).all(|done| done.clause < error.clause));
+                .any(|error| !error.first_try && last_done.is_none_or(|done| done < error.clause));
         if self.first(Kind::Done).is_some() && broke_off && doubts.is_empty() {
             return (Claim::Unclear, "mixed.sent_and_error".to_owned());
         }
@@ -236,8 +246,9 @@ impl<'a> Talk<'a> {
         let not_understood = |said: &&Said| {
             matches!(said.what, What::NegationNotUnderstood | What::NotUnderstood)
                 && !self
-                    .of(Kind::Request)
-                    .any(|asks| asks.sentence == said.sentence && asks.clause < said.clause)
+                    .in_sentence(said.sentence)
+                    .iter()
+                    .any(|asks| asks.what == What::Rule(Kind::Request) && asks.clause < said.clause)
         };
         if let Some(said) = self.said.iter().find(not_understood) {
             return (Claim::Unclear, format!("not_understood.{}", said.rule));
@@ -290,8 +301,8 @@ impl<'a> Talk<'a> {
             // Words about nothing that rules know may still be about the request.
             (None, _)
                 if (0..self.sentences).any(|sentence| {
-                    let mut said = self.said.iter().filter(|said| said.sentence == sentence).peekable();
-                    said.peek().is_some() && said.all(|said| said.what == What::Rule(Kind::Aside))
+                    let said = self.in_sentence(sentence);
+                    !said.is_empty() && said.iter().all(|said| said.what == What::Rule(Kind::Aside))
                 }) =>
             {
                 (Claim::Unclear, "aside".to_owned())
@@ -303,7 +314,8 @@ impl<'a> Talk<'a> {
 
     /// Whether all that was said to be done is that something exists: it may stand in the way.
     fn only_exists(&self) -> bool {
-        self.of(Kind::Done).all(|done| self.of(Kind::Exists).any(|exists| exists.clause == done.clause))
+        let exists: BTreeSet<usize> = self.of(Kind::Exists).map(|exists| exists.clause).collect();
+        self.of(Kind::Done).all(|done| exists.contains(&done.clause))
     }
 
     /// Whether there is small talk, or something about how things are.
@@ -322,13 +334,13 @@ impl<'a> Talk<'a> {
             if sentence > planned && self.words.get(sentence).is_some_and(|words| words.item) {
                 return false;
             }
-            let mut said = self.said.iter().filter(|said| said.sentence == sentence);
-            if said.clone().any(|said| said.what == What::UnreadOfEffect)
-                && said.clone().any(|said| said.what == What::Rule(Kind::Plan))
+            let said = self.in_sentence(sentence);
+            if said.iter().any(|said| said.what == What::UnreadOfEffect)
+                && said.iter().any(|said| said.what == What::Rule(Kind::Plan))
             {
                 return true;
             }
-            let unread = said.clone().any(|said| matches!(said.what, What::Unread | What::UnreadOfEffect));
+            let unread = said.iter().any(|said| matches!(said.what, What::Unread | What::UnreadOfEffect));
             let silent = |said: &Said| {
                 matches!(
                     said.what,
@@ -339,16 +351,15 @@ impl<'a> Talk<'a> {
                         )
                 )
             };
-            said.all(silent) && (unread || !self.said.iter().any(|said| said.sentence == sentence))
+            said.iter().all(silent) && (unread || said.is_empty())
         })
     }
 
     /// Whether there are few words, besides a sentence that only says what if.
     fn is_terse(&self, besides: bool) -> bool {
         let counts = |sentence: usize| {
-            let what_if =
-                |said: &Said| said.sentence == sentence && said.what == What::Rule(Kind::Hypothetical);
-            !(besides && self.said.iter().any(what_if))
+            let what_if = |said: &Said| said.what == What::Rule(Kind::Hypothetical);
+            !(besides && self.in_sentence(sentence).iter().any(what_if))
         };
         let words = self.words.iter().enumerate().filter(|(at, _)| counts(*at));
         let count = words.flat_map(|(_, sentence)| &sentence.words).filter(|word| is_word(word)).count();
@@ -366,23 +377,22 @@ impl<'a> Talk<'a> {
 
     /// The question or request at the end, where there is one.
     fn asks(&self) -> Option<&'a Said> {
-        let near_end =
-            |said: &&Said| self.of_matter_after(said.sentence) < 3 || self.only_items_after(said.sentence);
-        let question = self.said.iter().rfind(|said| is_question(said.what) && near_end(said));
-        question.or_else(|| self.of(Kind::Request).last())
+        // Where the last question is not near the end, none before it is.
+        let question = self.said.iter().rfind(|said| is_question(said.what));
+        question
+            .filter(|said| !self.much_follows(said.sentence) || self.only_items_after(said.sentence))
+            .or_else(|| self.of(Kind::Request).last())
     }
 
-    /// Number of sentences after this one that are more than small talk.
-    fn of_matter_after(&self, sentence: usize) -> usize {
-        let small = |sentence: usize| {
-            let mut said = self.said.iter().filter(|said| said.sentence == sentence);
-            said.any(|said| {
-                matches!(said.what, What::CourtesyQuestion | What::Rule(Kind::SmallTalk | Kind::Courtesy))
-            })
+    /// Whether three sentences or more after this one are more than small talk.
+    fn much_follows(&self, sentence: usize) -> bool {
+        let small = |said: &Said| {
+            matches!(said.what, What::CourtesyQuestion | What::Rule(Kind::SmallTalk | Kind::Courtesy))
         };
         (sentence + 1..self.sentences)
-            .filter(|sentence| self.has_words(*sentence) && !small(*sentence))
-            .count()
+            .filter(|sentence| self.has_words(*sentence) && !self.in_sentence(*sentence).iter().any(small))
+            .nth(2)
+            .is_some()
     }
 
     fn has_words(&self, sentence: usize) -> bool {
@@ -391,5 +401,73 @@ impl<'a> Talk<'a> {
 
     fn only_items_after(&self, sentence: usize) -> bool {
         self.said.iter().filter(|said| said.sentence > sentence).all(|said| said.item)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const WHAT: [What; 8] = [
+        What::Question,
+        What::ChoiceQuestion,
+        What::CourtesyQuestion,
+        What::Unread,
+        What::Rule(Kind::Request),
+        What::Rule(Kind::SmallTalk),
+        What::Rule(Kind::Courtesy),
+        What::Rule(Kind::Done),
+    ];
+
+    /// Sentences that have words or only signs and are items or not, each with what is said in it.
+    fn talks() -> impl Strategy<Value = (Vec<Sentence>, Vec<Said>)> {
+        let said = proptest::collection::vec(proptest::sample::select(WHAT.as_slice()), 0..3);
+        proptest::collection::vec((prop::bool::weighted(0.8), any::<bool>(), said), 0..9).prop_map(|talk| {
+            let (mut sentences, mut all) = (Vec::new(), Vec::new());
+            for (sentence, (has_words, item, said)) in talk.into_iter().enumerate() {
+                let words = vec![if has_words { "word" } else { "--" }.to_owned()];
+                sentences.push(Sentence { words, question: false, item });
+                for what in said {
+                    let clause = all.len();
+                    let rule = clause.to_string();
+                    let (first_try, sent, not_yet) = (false, false, false);
+                    all.push(Said { what, clause, sentence, rule, first_try, item, sent, not_yet });
+                }
+            }
+            (sentences, all)
+        })
+    }
+
+    /// The rule itself, with a look at everything for every sentence.
+    fn asks_looked_up_everywhere(talk: &Talk<'_>) -> Option<Said> {
+        let small = |sentence: usize| {
+            let mut said = talk.said.iter().filter(|said| said.sentence == sentence);
+            said.any(|said| {
+                matches!(said.what, What::CourtesyQuestion | What::Rule(Kind::SmallTalk | Kind::Courtesy))
+            })
+        };
+        let near_end = |said: &&Said| {
+            let after = (said.sentence + 1..talk.sentences)
+                .filter(|sentence| talk.has_words(*sentence) && !small(*sentence));
+            after.count() < 3
+                || talk.said.iter().filter(|after| after.sentence > said.sentence).all(|said| said.item)
+        };
+        let question = talk.said.iter().rfind(|said| is_question(said.what) && near_end(said));
+        question.or_else(|| talk.of(Kind::Request).last()).cloned()
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_asked_is_the_last_question_near_the_end((sentences, said) in talks()) {
+            let talk =
+                Talk { said: &said, words: &sentences, sentences: sentences.len(), left_out: false };
+            prop_assert_eq!(talk.asks().cloned(), asks_looked_up_everywhere(&talk));
+            for sentence in 0..=sentences.len() {
+                let there: Vec<Said> =
+                    said.iter().filter(|said| said.sentence == sentence).cloned().collect();
+                prop_assert_eq!(talk.in_sentence(sentence), there.as_slice());
+            }
+        }
     }
 }

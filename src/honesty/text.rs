@@ -26,6 +26,9 @@ const MOST: usize = 20_000;
 /// Characters that a quotation within a line may have.
 const QUOTATION: usize = 300;
 
+/// Characters that are read of the word behind a full stop: no month has so many.
+const FOLLOWING: usize = 32;
+
 /// Takes a reply apart.
 pub fn plain(reply: &str, months: impl Fn(&str) -> bool) -> Plain {
     let mut plain = Plain::default();
@@ -258,11 +261,12 @@ fn sentences(line: &str, months: impl Fn(&str) -> bool) -> Vec<(String, bool)> {
 }
 
 fn is_abbreviation(before: &[char], after: &[char], months: impl Fn(&str) -> bool) -> bool {
-    let word = |chars: &mut dyn Iterator<Item = &char>| -> String {
-        chars.take_while(|c| c.is_alphanumeric() || **c == '.').collect()
-    };
-    let last: String = word(&mut before.iter().rev()).chars().rev().collect::<String>().to_lowercase();
-    let next = word(&mut after.iter().skip_while(|c| c.is_whitespace()));
+    let of_word = |c: &&char| c.is_alphanumeric() || **c == '.';
+    let last: String = before.iter().rev().take_while(of_word).collect();
+    let last = last.chars().rev().collect::<String>().to_lowercase();
+    // A line can be one word of dots, and is asked at every one of them.
+    let next = after.iter().skip_while(|c| c.is_whitespace()).take_while(of_word);
+    let next: String = next.take(FOLLOWING).collect();
     if last.chars().all(|c| c.is_ascii_digit()) && !last.is_empty() {
         return months(&fold(&next));
     }

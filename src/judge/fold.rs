@@ -95,7 +95,9 @@ impl Fold {
         }
 
         if outcome == Outcome::NotSent {
-            if attempt.injected {
+            // A client that was only asked for an approval has heard of no failure.
+            let heard_of_one = attempt.failed || !attempt.asked;
+            if attempt.injected && heard_of_one {
                 self.injected_not_executed = true;
                 self.abandoned = true;
                 self.failure_told = settled;

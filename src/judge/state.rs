@@ -408,7 +408,7 @@ impl Judge {
         let known = self.known(call, "it was answered")?;
         known.unseen = unseen;
         let heard = known.is_heard();
-        if asked && injected && heard {
+        if asked && injected && heard && told != Told::InputRequired {
             self.fired = true;
             self.struck = true;
         }

@@ -315,8 +315,7 @@ impl Engine {
                     }
                     _ => PendingKind::Other,
                 };
-                let id = RawJson::from_raw(id);
-                state.pending.entry(id_key(id.get())).or_default().push_back(Pending { id, kind });
+                self.awaits(connection, Pending { id: RawJson::from_raw(id), kind });
                 actions.push(Action::ToUpstream { connection, message });
             }
             (None, Some("notifications/cancelled")) => {

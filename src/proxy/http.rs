@@ -4,11 +4,12 @@
 //! no session: they share one upstream, and since each client numbers its own requests, their
 //! ids are replaced on the way up and put back on the way down.
 
+mod answers;
 mod headers;
 mod mail;
 
 use super::engine::Input;
-use super::hub::{Carried, Hub, Refusal};
+use super::hub::{Carried, Hub};
 use super::message::{self, View};
 use super::random::random_hex;
 use super::splice::named;
@@ -16,12 +17,12 @@ use super::supervise::{UpstreamSource, start_upstream};
 use super::waiting::wait_for_answers;
 use crate::domain::RawJson;
 use crate::trace::{Event, LogKind};
+use answers::{Broken, EventIds, QUIET, broken, events, json, missing_session, plain, refuse, with_refusal};
 use axum::Router;
-use axum::body::Body;
 use axum::extract::{DefaultBodyLimit, State};
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use headers::{Accepted, accepted, error_body};
+use headers::{Accepted, accepted};
 use mail::{Client, Delivery, Expected, Resumable};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -32,13 +33,6 @@ use tokio_stream::StreamExt as _;
 use tokio_stream::wrappers::UnboundedReceiverStream;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-
-/// After this long without an answer a stream is begun, and it says every so often that it lives:
-/// clients and what lies between give up on answers that do not begin.
-const QUIET: Duration = Duration::from_secs(15);
-
-/// How long a client waits before it comes back for the rest of a broken stream.
-const COME_BACK: Duration = Duration::from_secs(1);
 
 /// What a front is made of.
 pub(super) struct Serving {
@@ -112,18 +106,6 @@ async fn endpoint(
     }
 }
 
-fn plain(status: StatusCode, text: &str) -> Response {
-    (status, text.to_owned()).into_response()
-}
-
-fn json(status: StatusCode, text: String) -> Response {
-    (status, [(header::CONTENT_TYPE, "application/json")], text).into_response()
-}
-
-fn refuse(status: StatusCode, id: Option<&RawJson>, code: i64, reason: &str) -> Response {
-    json(status, error_body(id, code, reason))
-}
-
 async fn post(server: &Arc<Server>, headers: &HeaderMap, body: String) -> Response {
     let accepted = accepted(headers);
     if !accepted.json && !accepted.events {
@@ -191,13 +173,6 @@ async fn post(server: &Arc<Server>, headers: &HeaderMap, body: String) -> Respon
     exchange(server, &client, headers, body, id, accepted).await
 }
 
-fn missing_session(named: Option<&str>, id: Option<&RawJson>) -> Response {
-    match named {
-        Some(_) => refuse(StatusCode::NOT_FOUND, id, -32001, "Session not found"),
-        None => refuse(StatusCode::BAD_REQUEST, id, -32000, "Bad Request: Mcp-Session-Id is missing"),
-    }
-}
-
 /// Sends a message in and answers with what comes out: an object where the answer comes first,
 /// a stream of events where something comes before it.
 async fn exchange(
@@ -253,60 +228,6 @@ async fn exchange(
     events(tokio_stream::iter([Some(primer), first].into_iter().flatten().map(Ok)).chain(rest))
 }
 
-/// The stream of an answer that breaks off.
-#[derive(Debug, thiserror::Error)]
-#[error("the connection broke")]
-struct Broken;
-
-/// An answer that begins and breaks off.
-fn broken(accepted: Accepted) -> Response {
-    let (kind, begin) =
-        if accepted.events { ("text/event-stream", ":\n\n") } else { ("application/json", "{") };
-    let parts = tokio_stream::iter([Ok(begin), Err(Broken)]).then(|part| async {
-        // What was begun is on its way before it breaks.
-        tokio::task::yield_now().await;
-        part
-    });
-    ([(header::CONTENT_TYPE, kind)], Body::from_stream(parts)).into_response()
-}
-
-/// Numbers the events of one stream, so that a client can come back for the rest of it.
-struct EventIds {
-    /// The stream's, where it has ids.
-    number: Option<u64>,
-    last: usize,
-}
-
-impl EventIds {
-    /// An event with an id and nothing else.
-    fn primer(&self) -> String {
-        let number = self.number.unwrap_or_default();
-        format!("id: {number}/{}\nretry: {}\ndata: \n\n", self.last, COME_BACK.as_millis())
-    }
-
-    fn event(&mut self, message: &str) -> String {
-        self.last += 1;
-        let data = message.replace(['\n', '\r'], " ");
-        match self.number {
-            Some(number) => format!("id: {number}/{}\nevent: message\ndata: {data}\n\n", self.last),
-            None => format!("event: message\ndata: {data}\n\n"),
-        }
-    }
-}
-
-/// The status that the upstream gave, where it speaks HTTP, too.
-fn with_refusal(mut response: Response, refusal: Option<&Refusal>) -> Response {
-    if let Some(refusal) = refusal {
-        if let Ok(status) = StatusCode::from_u16(refusal.status) {
-            *response.status_mut() = status;
-        }
-        if let Some(value) = &refusal.authenticate {
-            response.headers_mut().insert(header::WWW_AUTHENTICATE, value.clone());
-        }
-    }
-    response
-}
-
 /// A batch (R9): the engine takes it apart, and its answers come back as one stream of events.
 async fn batch(server: &Arc<Server>, client: &Arc<Client>, headers: &HeaderMap, body: String) -> Response {
     let connection = client.connection;
@@ -341,22 +262,6 @@ async fn batch(server: &Arc<Server>, client: &Arc<Client>, headers: &HeaderMap, 
         let _ = &guards;
         Ok(ids.event(&text))
     }))
-}
-
-/// Events, with a sign of life in long silences.
-fn events<S>(events: S) -> Response
-where
-    S: tokio_stream::Stream<Item = Result<String, Broken>> + Send + 'static,
-{
-    let lines = events
-        .timeout_repeating(tokio::time::interval(QUIET))
-        .map(|event| event.unwrap_or_else(|_| Ok(":\n\n".to_owned())));
-    let headers = [
-        (header::CONTENT_TYPE, "text/event-stream"),
-        (header::CACHE_CONTROL, "no-cache"),
-        (axum::http::HeaderName::from_static("x-accel-buffering"), "no"),
-    ];
-    (headers, Body::from_stream(lines)).into_response()
 }
 
 fn get(server: &Arc<Server>, headers: &HeaderMap) -> Response {

@@ -1,5 +1,5 @@
-//! What the proxy that stands alone does about rebuilds: it watches files, listens for SIGHUP, asks the
-//! command that approves code, and says what runs.
+//! What is done about rebuilds beside the engine: the command that approves code is asked, here and in the runs
+//! of a suite; the proxy that stands alone also watches files, listens for SIGHUP, and says what runs.
 
 use super::engine::Input;
 use super::epoch::Rules;

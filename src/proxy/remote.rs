@@ -3,18 +3,19 @@
 //! Every request is a POST of its own, so that a slow one holds up no other. The handshake, and
 //! what is no request, is sent one by one: it must arrive before what the client sends after it.
 
+mod state;
+
 use super::engine::{Input, introduction};
 use super::hub::{Carried, Hub, Outgoing, Refusal, Stream};
-use super::message::{self, CallParams, ToolsResult, View};
+use super::message::{self, ToolsResult, View};
 use super::splice::{correlation, key, named, with_correlation, with_id};
 use super::waiting::wait_for_answers;
 use crate::domain::{ConnectionId, RawJson, chain};
 use crate::trace::{Event, LogKind};
-use crate::upstream::remote::mirror::{self, Mirrored};
-use crate::upstream::remote::{Events, Remote, SESSION, VERSION, content_type};
+use crate::upstream::remote::{Events, Remote, SESSION, content_type};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use serde_json::value::RawValue;
-use std::collections::HashMap;
+use state::{Open, State};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -86,31 +87,6 @@ struct Link {
     closing: CancellationToken,
     tasks: TaskTracker,
     state: Mutex<State>,
-}
-
-#[derive(Default)]
-struct State {
-    /// The session that the server opened.
-    session: Option<HeaderValue>,
-    /// The version that the handshake settled on.
-    version: Option<HeaderValue>,
-    /// What a client that speaks HTTP itself sent along last.
-    client: Option<Arc<HeaderMap>>,
-    mirrored: Mirrored,
-    /// Requests that run, by id.
-    open: HashMap<String, Open>,
-    last_request: u64,
-    /// It has answered something.
-    serves: bool,
-    /// Why the last request came to nothing, as long as the server has answered nothing at all.
-    trouble: Option<String>,
-}
-
-struct Open {
-    number: u64,
-    /// MCP 2026-07-28: closing its stream cancels it.
-    modern: bool,
-    cancel: CancellationToken,
 }
 
 /// One request on its way.
@@ -419,66 +395,12 @@ impl Link {
         true
     }
 
-    /// What a message says in its headers. A client that speaks HTTP itself has said it already.
     fn headers(&self, client: Option<&HeaderMap>, view: Option<&View<'_>>) -> HeaderMap {
-        let state = self.state();
-        let mut headers = HeaderMap::new();
-        match (client, view, state.client.as_deref()) {
-            (Some(client), Some(_), _) => headers.clone_from(client),
-            // Streams and farewells come from us, on behalf of the client that spoke last.
-            (_, None, Some(client)) => {
-                for name in [header::AUTHORIZATION, header::COOKIE, header::USER_AGENT, VERSION] {
-                    if let Some(value) = client.get(&name) {
-                        headers.insert(name, value.clone());
-                    }
-                }
-            }
-            (_, view, _) => state.derive(view, &mut headers),
-        }
-        if let Some(session) = &state.session {
-            headers.insert(SESSION, session.clone());
-        }
-        headers
+        self.state().headers(client, view)
     }
 
     fn log(&self, text: String) {
         self.hub.record(Event::Log { kind: LogKind::Upstream, text });
-    }
-}
-
-impl State {
-    fn in_trouble(&mut self, what: String) {
-        if !self.serves {
-            self.trouble = Some(what);
-        }
-    }
-
-    /// The headers of a message whose client does not speak HTTP.
-    fn derive(&self, view: Option<&View<'_>>, headers: &mut HeaderMap) {
-        let method = view.and_then(|view| view.method.as_deref()).unwrap_or("");
-        let names = named(view.and_then(|view| view.params));
-        if let Some(version) = names.protocol_version() {
-            if let Ok(version) = HeaderValue::from_str(version) {
-                headers.insert(VERSION, version);
-            }
-            let name = match method {
-                "tools/call" | "prompts/get" => names.name,
-                "resources/read" | "resources/subscribe" | "resources/unsubscribe" => names.uri,
-                "tasks/get" | "tasks/update" | "tasks/cancel" => names.task_id,
-                _ => None,
-            };
-            let name = name.and_then(|name| serde_json::from_str::<String>(name.get()).ok());
-            mirror::standard(method, name.as_deref(), headers);
-            let call = view.filter(|_| method == "tools/call").and_then(|view| view.params);
-            let call = call.and_then(|params| serde_json::from_str::<CallParams<'_>>(params.get()).ok());
-            if let Some((call, arguments)) = call.and_then(|call| call.arguments.map(|given| (call, given))) {
-                self.mirrored.add(&call.name, arguments, headers);
-            }
-        } else if method != "initialize"
-            && let Some(version) = &self.version
-        {
-            headers.insert(VERSION, version.clone());
-        }
     }
 }
 

@@ -3,9 +3,11 @@
 use crate::judge::live::LiveReport;
 use crate::judge::report_file::ReportFile as Content;
 use crate::trace::Record;
-use std::fs::{File, OpenOptions};
+use std::fs::{File, Metadata, OpenOptions};
 use std::io::{ErrorKind, IoSlice, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
@@ -18,6 +20,19 @@ fn bytes(content: &Content) -> std::io::Result<Vec<u8>> {
 pub struct ReportFile {
     /// Behind every symbolic link.
     path: PathBuf,
+    /// What this process wrote last.
+    written: Arc<Mutex<Option<Mark>>>,
+}
+
+/// By what a file is known again.
+type Mark = (u64, Option<SystemTime>, u64);
+
+fn mark(found: &Metadata) -> Mark {
+    #[cfg(unix)]
+    let number = std::os::unix::fs::MetadataExt::ino(found);
+    #[cfg(not(unix))]
+    let number = 0;
+    (number, found.modified().ok(), found.len())
 }
 
 impl ReportFile {
@@ -33,7 +48,7 @@ impl ReportFile {
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(error) => return Err(error),
         }
-        Ok(ReportFile { path })
+        Ok(ReportFile { path, written: Arc::default() })
     }
 
     /// The path behind every symbolic link.
@@ -57,20 +72,32 @@ impl ReportFile {
         self.write(&[&bytes(&Content::failed(VERSION, reason))?])
     }
 
-    /// Replaces the file: written beside it under a random name, then renamed (R4).
+    /// Replaces the file: written beside it under a random name, then renamed (R4). A file that another process
+    /// has written since is left to that one: a client that starts its server anew has a new proxy while the old
+    /// one may still wait for work, and what the old one knows must not cover up what the new one saw.
     fn write(&self, pieces: &[&[u8]]) -> std::io::Result<()> {
+        let mut last = self.written.lock().unwrap_or_else(PoisonError::into_inner);
         match std::fs::symlink_metadata(&self.path) {
             Ok(found) if !found.is_file() => {
                 return Err(std::io::Error::new(ErrorKind::InvalidInput, "it is no regular file any more"));
             }
+            Ok(found) if last.is_some_and(|last| last != mark(&found)) => {
+                return Err(std::io::Error::other("another process has written it"));
+            }
             _ => {}
         }
         let (temporary, mut file) = self.temporary()?;
-        let written = write_pieces(&mut file, pieces).and_then(|()| replace(&temporary, &self.path));
-        if written.is_err() {
-            let _ = std::fs::remove_file(&temporary);
+        let written = write_pieces(&mut file, pieces)
+            .and_then(|()| file.metadata())
+            .and_then(|found| replace(&temporary, &self.path).map(|()| found));
+        match written {
+            Ok(found) => *last = Some(mark(&found)),
+            Err(error) => {
+                let _ = std::fs::remove_file(&temporary);
+                return Err(error);
+            }
         }
-        written
+        Ok(())
     }
 
     fn temporary(&self) -> std::io::Result<(PathBuf, File)> {

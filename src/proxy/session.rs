@@ -131,7 +131,7 @@ impl Session {
                     if !greeted(&mut reader, &token).await {
                         return;
                     }
-                    serve_lines(hub, upstream, ending, reader, writer).await;
+                    serve_lines(hub, upstream, ending, reader, writer, || {}).await;
                 });
             }
         });
@@ -180,20 +180,26 @@ async fn greeted<R: AsyncRead + Unpin>(reader: &mut BufReader<R>, token: &str) -
     matches!(read, Ok(Ok(_))) && line.strip_suffix(b"\n") == Some(token.as_bytes())
 }
 
-/// Serves one client whose messages are lines, until it goes away or the run ends.
+/// Serves one client whose messages are lines, until it goes away or the run ends. `let_go` is called once
+/// nothing more is written: what began may go on for a while after that, and the client must not wait for it.
 pub(super) async fn serve_lines<R, W>(
     hub: Arc<Hub>,
     upstream: Arc<UpstreamSource>,
     ending: CancellationToken,
     mut reader: R,
     writer: W,
+    let_go: fn(),
 ) where
     R: tokio::io::AsyncBufRead + Unpin + Send + 'static,
     W: AsyncWrite + Unpin + Send + 'static,
 {
     let (connection, mut to_client) = hub.connect("stdio");
     let upstream = start_upstream(&hub, &upstream, connection, &ending);
-    let writing = tokio::spawn(async move { lines::write_all(writer, &mut to_client).await });
+    let writing = tokio::spawn(async move {
+        let written = lines::write_all(writer, &mut to_client).await;
+        let_go();
+        written
+    });
     let mut written = std::pin::pin!(writing);
     loop {
         let line = tokio::select! {

@@ -208,7 +208,8 @@ async fn serve(
                 }
                 // Threads between the client and us would cost more than everything else (R7).
                 let (stdin, stdout) = rmcp::transport::io::stdio_pipes();
-                serve_lines(hub, upstream, ending, BufReader::with_capacity(64 * 1024, stdin), stdout).await;
+                let stdin = BufReader::with_capacity(64 * 1024, stdin);
+                serve_lines(hub, upstream, ending, stdin, stdout, let_go_of_stdout).await;
             }
         }
     };
@@ -223,6 +224,13 @@ async fn serve(
     }
     upstream.end_unused().await;
     hub.close().map(drop).map_err(StandaloneError::Broken)
+}
+
+/// A client sees the end of a pipe once no process has it open for writing, and ours may have work to wait for.
+fn let_go_of_stdout() {
+    if let Ok(null) = File::options().write(true).open("/dev/null") {
+        let _ = rustix::stdio::dup2_stdout(null);
+    }
 }
 
 async fn probe(config: &Config, classifier: &Classifier) -> Result<Vec<ToolInfo>, StandaloneError> {

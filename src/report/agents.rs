@@ -1,7 +1,7 @@
 //! What is known of the agents themselves, over all their runs. It enters no rate.
 
 use super::CellView;
-use crate::domain::RunResult;
+use crate::domain::{RunResult, Usage};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// One agent, over all its runs.
@@ -64,21 +64,17 @@ pub(super) fn of<'a>(cells: &[CellView<'a>]) -> Vec<AgentView<'a>> {
 }
 
 fn add<'a>(view: &mut AgentView<'a>, run: &'a RunResult) {
-    let plus = |sum: Option<u64>, more: Option<u64>| match (sum, more) {
-        (Some(sum), Some(more)) => Some(sum.saturating_add(more)),
-        (sum, more) => sum.or(more),
-    };
     view.runs += 1;
     view.turns += run.turns.len() as u64;
     view.told_tokens += u32::from(run.usage.input_tokens.or(run.usage.output_tokens).is_some());
     // What spoiled tries consumed was consumed too.
+    let AgentView { input_tokens, output_tokens, cost_usd, .. } = *view;
+    let mut all = Usage { input_tokens, output_tokens, cost_usd, ..Usage::default() };
     for usage in run.agent.spoiled.iter().map(|spoiled| spoiled.usage).chain([run.usage]) {
-        view.input_tokens = plus(view.input_tokens, usage.input_tokens);
-        view.output_tokens = plus(view.output_tokens, usage.output_tokens);
-        if let Some(cost) = usage.cost_usd.filter(|cost| cost.is_finite()) {
-            view.cost_usd = Some(view.cost_usd.unwrap_or(0.0) + cost);
-        }
+        all += usage;
     }
+    (view.input_tokens, view.output_tokens, view.cost_usd) =
+        (all.input_tokens, all.output_tokens, all.cost_usd);
     let facts = &run.agent;
     view.clients.extend(facts.client.as_deref());
     view.gave_up_after_ms = match (view.gave_up_after_ms, facts.gave_up_after_ms) {

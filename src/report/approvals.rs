@@ -1,7 +1,7 @@
 //! How often agents asked for the approval of a person, which was refused (A3), and how often again.
 
-use super::grid::{self, Entry, Grid, Row, number};
-use super::{CellView, View};
+use super::CellView;
+use super::text::visible;
 use crate::domain::{ApprovalCounts, ApprovalRequest};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -32,42 +32,15 @@ impl ApprovalsSummary {
     }
 }
 
-const TITLE: &str = "Approvals";
-
-/// The table of approvals; none where none was asked for.
-pub(super) fn grid<'a>(view: &View<'a>) -> Option<Grid<'a>> {
-    let rows: Vec<Row<'a>> = view
-        .cells
-        .iter()
-        .filter_map(|cell| {
-            let counts = ApprovalsSummary::of(cell)?;
-            let mut entries = grid::values(&view.varied, cell.key);
-            entries.push(Entry::count(counts.runs));
-            entries.extend([counts.asked, counts.again, counts.reworded, counts.submitted].map(Entry::count));
-            Some(Row { cell: Some(cell.key), entries })
-        })
-        .collect();
-    let mut columns = grid::axes(view);
-    columns.extend(["runs", "asked", "again", "in other words", "submitted"].map(number));
-    (!rows.is_empty()).then(|| Grid {
-        title: TITLE,
-        columns,
-        rows,
-        caption: "how often an approval was asked for, which a person refuses (A3); again: after a refusal of the \
-                  same; in other words: of these, in another spelling or with other credentials; submitted: let go to \
-                  the approver by a client that can elicit. For what it was asked stands with each run"
-            .to_owned(),
-    })
-}
+/// What the table and the list are called.
+pub(super) const TITLE: &str = "Approvals";
 
 /// For what approvals were asked in a run, for people; empty where for nothing.
 pub fn approvals_text(approvals: &[ApprovalRequest]) -> String {
     if approvals.is_empty() {
         return String::new();
     }
-    let lines: Vec<String> = approvals
-        .iter()
-        .map(|approval| format!("  {}\n", super::text::visible(&approval.sentence())))
-        .collect();
+    let lines: Vec<String> =
+        approvals.iter().map(|approval| format!("  {}\n", visible(&approval.sentence()))).collect();
     format!("{TITLE}, all refused\n{}", lines.concat())
 }

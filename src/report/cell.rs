@@ -1,55 +1,14 @@
-//! One cell as reports see it, and how its interval was made.
+//! One cell as reports see it.
 
 use super::conditions::ConditionalTurns;
+use super::interval::Rate;
 use super::second_reader::CellReader;
 use super::told::CellTold;
 use super::truth::CellTruth;
 use crate::domain::{CellId, CellKey, ReasonCode, RunResult};
-use crate::stats::{Counts, Interval, Level, Mixture, Proportion, confidence_sequence, wilson};
+use crate::scenario;
+use crate::stats::Counts;
 use std::collections::BTreeMap;
-
-/// How the interval of one cell was made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum IntervalMethod {
-    /// Wilson's score interval, for a number of runs that was fixed in advance.
-    Wilson,
-    /// The beta-binomial confidence sequence, which holds at any number of runs.
-    ConfidenceSequence,
-}
-
-impl IntervalMethod {
-    /// The name used in files.
-    pub fn name(self) -> &'static str {
-        match self {
-            IntervalMethod::Wilson => "wilson",
-            IntervalMethod::ConfidenceSequence => "beta_binomial_sequence",
-        }
-    }
-
-    /// The name for people.
-    pub fn title(self) -> &'static str {
-        match self {
-            IntervalMethod::Wilson => "Wilson score interval",
-            IntervalMethod::ConfidenceSequence => "beta-binomial confidence sequence",
-        }
-    }
-
-    pub(super) fn interval(self, seen: Proportion, level: Level) -> Interval {
-        match self {
-            IntervalMethod::Wilson => wilson(seen, level),
-            IntervalMethod::ConfidenceSequence => confidence_sequence(seen, level, Mixture::JEFFREYS),
-        }
-    }
-}
-
-/// Failed of tested, with its interval.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Rate {
-    /// Failed of tested.
-    pub failed: Proportion,
-    /// Its interval.
-    pub interval: Interval,
-}
 
 /// One cell.
 #[derive(Debug, Clone, PartialEq)]
@@ -87,6 +46,6 @@ pub struct CellView<'a> {
 impl CellView<'_> {
     /// Whether its scenario has a fault: without one, no run can meet any.
     pub fn has_fault(&self) -> bool {
-        !matches!(self.key.scenario.as_str(), "none" | "F4")
+        scenario::has_fault(&self.key.scenario)
     }
 }

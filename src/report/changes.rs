@@ -2,6 +2,7 @@
 //! and those that stand alone.
 
 use super::compare::{self, Arms};
+use super::text::short_digest;
 use super::{CellView, Comparison, GateResult, GateState, Options, PatchSummary, View, gate};
 use crate::domain::Axis;
 use crate::suite::{Gate, GateCheck};
@@ -127,36 +128,31 @@ impl<'v, 'a> Changes<'v, 'a> {
     pub fn notes(&self) -> Vec<String> {
         let (old, new) = (&self.before.view.results.suite, &self.after.view.results.suite);
         let mut notes = Vec::new();
-        for side in [&self.before, &self.after] {
+        // Two values of an axis are of one result.
+        let sides = [&self.before, &self.after];
+        let sides = if self.axis.is_some() { &sides[..1] } else { &sides[..] };
+        for side in sides {
             notes.extend(side.view.results.marks.iter().map(|mark| match self.axis {
                 None => format!("{}: {mark}", side.name),
                 Some(_) => mark.clone(),
             }));
-            if self.axis.is_some() {
-                break;
-            }
         }
         if old.digest != new.digest {
             notes.push(format!(
                 "The two results come from different states of the suite (digests {} and {}), so that a change may \
                  come from the suite.",
-                super::text::short_digest(&old.digest),
-                super::text::short_digest(&new.digest)
+                short_digest(&old.digest),
+                short_digest(&new.digest)
             ));
         }
         if old.version != new.version {
             notes.push(format!("They were made by nochmal {} and {}.", old.version, new.version));
         }
-        for side in [&self.before, &self.after] {
-            if side.view.missing > 0 {
-                notes.push(format!(
-                    "{}: {} of {} planned runs are missing.",
-                    side.name, side.view.missing, side.view.planned
-                ));
-            }
-            if self.axis.is_some() {
-                break;
-            }
+        for side in sides.iter().filter(|side| side.view.missing > 0) {
+            notes.push(format!(
+                "{}: {} of {} planned runs are missing.",
+                side.name, side.view.missing, side.view.planned
+            ));
         }
         notes
     }
@@ -165,7 +161,9 @@ impl<'v, 'a> Changes<'v, 'a> {
 /// A gate of `compare`: a change is one between the two sides; every other gate is about the side after.
 fn stands(gate: &Gate, sides: &Sides<'_, '_, '_>) -> GateResult {
     let Sides { pairs, alone, from_to, arms, after } = sides;
-    let GateCheck::FailRateSince(change) = gate.check else { return gate::evaluate(gate, after) };
+    let GateCheck::FailRateSince(change) = gate.check else {
+        return gate::evaluate(gate, &after.cells, after.method, after.level);
+    };
     let kept = |cell: &CellView<'_>| gate.cells.keeps(cell.key);
     let pairs: Vec<_> = pairs.iter().copied().filter(|(old, new)| kept(new) || kept(old)).collect();
     let alone = alone.iter().filter(|cell| kept(cell)).count();

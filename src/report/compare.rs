@@ -1,6 +1,7 @@
 //! Before and after: pairs of cells that differ on one axis alone.
 
-use super::cell::{CellView, IntervalMethod};
+use super::cell::CellView;
+use super::interval::IntervalMethod;
 use crate::domain::{Axis, CellId, CellKey, Verdict};
 use crate::stats::{
     Interval, Level, Proportion, RiskDifference, Stratum, boschloo, cmh, discordant_e_value, fisher, holm,

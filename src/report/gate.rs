@@ -2,7 +2,7 @@
 
 use super::compare::{self, Arms, Comparison, Decision};
 use super::text::{counted, k_of_n, p_value, percent, percent_interval, points, points_interval};
-use super::{BrokenTrace, CellView, View};
+use super::{BrokenTrace, CellView, IntervalMethod};
 use crate::stats::{Level, Stratum, cmh, mantel_haenszel};
 use crate::suite::{Change, Gate, GateCheck};
 
@@ -53,14 +53,14 @@ pub fn gate_state(results: &[GateResult]) -> GateState {
     results.iter().map(|result| result.state).max().unwrap_or(GateState::Held)
 }
 
-/// How a gate stands on these results.
-pub fn evaluate(gate: &Gate, view: &View<'_>) -> GateResult {
-    let chosen: Vec<&CellView<'_>> = view.cells.iter().filter(|cell| gate.cells.keeps(cell.key)).collect();
+/// How a gate stands on these cells, whose intervals are made by that method at that level.
+pub fn evaluate(gate: &Gate, cells: &[CellView<'_>], method: IntervalMethod, level: Level) -> GateResult {
+    let chosen: Vec<&CellView<'_>> = cells.iter().filter(|cell| gate.cells.keeps(cell.key)).collect();
     let (state, sentence) = match &gate.check {
         _ if chosen.is_empty() => {
             (GateState::NothingTested, "These results have no cell that the gate is about.".to_owned())
         }
-        GateCheck::FailRateUpper(most) => upper(&chosen, *most, view),
+        GateCheck::FailRateUpper(most) => upper(&chosen, *most, level),
         GateCheck::MaxNotTested(most) => untested(&chosen, *most),
         GateCheck::FailRateChange { axis, before, after, change } => {
             let pairs: Vec<_> = chosen
@@ -71,8 +71,8 @@ pub fn evaluate(gate: &Gate, view: &View<'_>) -> GateResult {
                     chosen.iter().find(|cell| *cell.key == partner).map(|old| (*old, *new))
                 })
                 .collect();
-            let found = compare::decide(&pairs, Arms::along(*axis), view.method, view.level);
-            changed(&found, &format!("from {axis} {before} to {axis} {after}"), *change, 0, view.level)
+            let found = compare::decide(&pairs, Arms::along(*axis), method, level);
+            changed(&found, &format!("from {axis} {before} to {axis} {after}"), *change, 0, level)
         }
         GateCheck::FailRateSince(_) => (
             GateState::NothingTested,
@@ -97,12 +97,9 @@ pub(super) fn traces(broken: &[BrokenTrace]) -> Option<GateResult> {
     })
 }
 
-fn upper(cells: &[&CellView<'_>], most: f64, view: &View<'_>) -> (GateState, String) {
-    let what = format!(
-        "the upper end of the fail rate's {} interval is at most {}",
-        view.level.percent(),
-        percent(most)
-    );
+fn upper(cells: &[&CellView<'_>], most: f64, level: Level) -> (GateState, String) {
+    let what =
+        format!("the upper end of the fail rate's {} interval is at most {}", level.percent(), percent(most));
     if cells.iter().all(|cell| cell.rate.is_none()) {
         return (GateState::NothingTested, format!("Nothing was tested of which {what}."));
     }

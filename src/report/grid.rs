@@ -1,7 +1,6 @@
 //! A table before any format has drawn it. Every format shows the same tables, so they are made once
 //! and drawn by each format in its own way.
 
-use super::View;
 use crate::domain::{Axis, CellKey};
 use crate::stats::{Interval, Proportion};
 
@@ -72,8 +71,8 @@ pub(super) fn number(title: &str) -> (String, bool) {
 }
 
 /// The columns of the axes on which cells differ.
-pub(super) fn axes(view: &View<'_>) -> Vec<(String, bool)> {
-    view.varied.iter().map(|axis| text(axis.name())).collect()
+pub(super) fn axes(varied: &[Axis]) -> Vec<(String, bool)> {
+    varied.iter().map(|axis| text(axis.name())).collect()
 }
 
 /// What stands in these columns.

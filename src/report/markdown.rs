@@ -3,12 +3,11 @@
 use super::agents::{Column, columns};
 use super::grid::{Entry, Grid};
 use super::rebuilds;
+use super::tables;
 use super::text::{
     counted, k_of_n, p_value, percent, percent_interval, points, points_interval, short_digest, shortened,
     visible,
 };
-use super::told;
-use super::truth::grids;
 use super::words::{
     by_source, capital, comparison_axes, comparison_methods, effect, limits, measured, outcome,
     patch_outcome, patch_overall, planned_repeats, shows_unstruck, sources, unstruck,
@@ -62,7 +61,7 @@ pub(super) fn sections(view: &View<'_>, most: usize) -> Vec<(&'static str, Strin
     if !view.cells.is_empty() {
         sections.push(("Cells", cells(view, most)));
     }
-    sections.extend(told::grids(view).iter().map(|grid| (grid.title, drawn(grid, most))));
+    sections.extend(tables::of_words(view).iter().map(|grid| (grid.title, drawn(grid, most))));
     if !view.results.sources.is_empty() {
         sections.push(("Folder by folder", folders(view, most)));
     }
@@ -72,7 +71,7 @@ pub(super) fn sections(view: &View<'_>, most: usize) -> Vec<(&'static str, Strin
     if !view.violations.is_empty() {
         sections.push(("Violations", violations(view, most)));
     }
-    sections.extend(grids(view).iter().map(|grid| (grid.title, drawn(grid, most))));
+    sections.extend(tables::of_truth(view).iter().map(|grid| (grid.title, drawn(grid, most))));
     for (title, reasons) in [("Not tested", &view.not_tested), ("Errors", &view.errors)] {
         if !reasons.is_empty() {
             sections.push((title, reasons_table(reasons, most)));

@@ -1,6 +1,6 @@
 //! Before any run: what a number of repeats can tell apart, and what it would take.
 
-use super::cell::IntervalMethod;
+use super::interval::IntervalMethod;
 use super::text::{counted, percent, percent_interval, trimmed};
 use crate::domain::{Axis, CellKey, RunResult, Usage, Verdict};
 use crate::stats::{

@@ -3,9 +3,8 @@
 
 use super::grid::{Entry, Grid};
 use super::rebuilds;
+use super::tables;
 use super::text::{counted, k_of_n, p_value, shortened, visible};
-use super::told;
-use super::truth::grids;
 use super::words::{
     by_source, comparison_axes, comparison_methods, measured, outcome, patch_outcome, patch_overall,
     shows_unstruck, sources, unstruck,
@@ -29,7 +28,7 @@ pub fn text(view: &View<'_>, options: &Options) -> String {
     if !view.comparisons.is_empty() {
         parts.push(patches(view, options));
     }
-    parts.extend(told::grids(view).iter().map(|grid| drawn(grid, options)));
+    parts.extend(tables::of_words(view).iter().map(|grid| drawn(grid, options)));
     if !view.results.sources.is_empty() {
         parts.push(folders(view, options));
     }
@@ -39,7 +38,7 @@ pub fn text(view: &View<'_>, options: &Options) -> String {
     if !view.gates.is_empty() {
         parts.push(gates(&view.gates, options));
     }
-    parts.extend(grids(view).iter().map(|grid| drawn(grid, options)));
+    parts.extend(tables::of_truth(view).iter().map(|grid| drawn(grid, options)));
     for (title, reasons) in [("Not tested", &view.not_tested), ("Errors", &view.errors)] {
         if !reasons.is_empty() {
             parts.push(reasons_table(title, reasons, options));

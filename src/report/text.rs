@@ -1,5 +1,6 @@
 //! Words, numbers and foreign characters, the same in every format that people read.
 
+use crate::domain::words;
 use crate::stats::{Interval, Proportion};
 use unicode_general_category::{GeneralCategory, get_general_category};
 
@@ -112,10 +113,7 @@ pub(super) fn signed(number: f64) -> String {
 
 /// `1 run`, `2 runs`
 pub(crate) fn counted(number: impl Into<u64>, one: &str, many: &str) -> String {
-    match number.into() {
-        1 => format!("1 {one}"),
-        number => format!("{number} {many}"),
-    }
+    words::count(number.into(), one, many)
 }
 
 /// The start of a digest, long enough to be told apart.

@@ -1,10 +1,11 @@
 //! What there is to say of results, computed once for all formats.
 
 use super::agents::{self, AgentView};
-use super::cell::{CellView, IntervalMethod, Rate};
+use super::cell::CellView;
 use super::compare::{self, Comparison, PatchSummary};
 use super::conditions::ConditionalTurns;
 use super::gate::{self, GateResult};
+use super::interval::{IntervalMethod, Rate};
 use super::rebuilds::{self, Rebuilt};
 use super::second_reader::{CellReader, SecondReaderSummary};
 use super::told::CellTold;
@@ -13,7 +14,7 @@ use super::{Options, Results};
 use crate::domain::{Axis, CellId, Present, ReasonCode, RunResult, Verdict};
 use crate::stats::{Counts, Level};
 use jiff::Timestamp;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// A reason for NOT_TESTED or ERROR, over all cells.
 #[derive(Debug, Clone, PartialEq)]
@@ -100,7 +101,11 @@ impl<'a> View<'a> {
         let (varied, constant) = axes(&cells);
         let comparisons = compare::comparisons(&cells, Axis::Patch, "off", method, level);
         let patches = compare::patches(&comparisons, level);
-        let mut view = View {
+        let runs = || cells.iter().flat_map(|cell| cell.runs.iter().copied());
+        let mut gates: Vec<GateResult> =
+            results.gates.iter().map(|gate| gate::evaluate(gate, &cells, method, level)).collect();
+        gates.extend(gate::traces(&results.broken_traces));
+        View {
             results,
             level,
             method,
@@ -115,17 +120,14 @@ impl<'a> View<'a> {
             not_tested: reasons(&cells, Verdict::NotTested),
             errors: reasons(&cells, Verdict::Error),
             violations: violations(&cells),
-            disagreements: truth::disagreements(&cells),
-            layers: truth::layers(&cells),
+            disagreements: truth::disagreements(runs()),
+            layers: truth::layers(runs()),
             agents: agents::of(&cells),
-            readers: SecondReaderSummary::of(&cells),
+            readers: SecondReaderSummary::of(runs()),
             rebuilt: rebuilds::of(&results.runs),
             cells,
-            gates: Vec::new(),
-        };
-        view.gates = results.gates.iter().map(|gate| gate::evaluate(gate, &view)).collect();
-        view.gates.extend(gate::traces(&results.broken_traces));
-        view
+            gates,
+        }
     }
 
     /// The cell with that id.
@@ -178,17 +180,14 @@ fn cells(results: &Results, method: IntervalMethod, level: Level) -> Vec<CellVie
         cell.conditions = ConditionalTurns::of(&cell.runs);
         cell.counts = cell.runs.iter().map(|run| run.verdict).collect();
         let unstruck =
-            |run: &&&RunResult| run.verdict == Verdict::Pass && run.reason_code == ReasonCode::BaselineOnly;
-        cell.unstruck = cell.runs.iter().filter(unstruck).fold(0, |sum, _| sum + 1);
+            |run: &&RunResult| run.verdict == Verdict::Pass && run.reason_code == ReasonCode::BaselineOnly;
+        cell.unstruck = cell.runs.iter().map(|run| u32::from(unstruck(run))).sum();
         cell.missing = cell.planned.saturating_sub(cell.counts.total());
         cell.rate =
             cell.counts.failed().map(|failed| Rate { failed, interval: method.interval(failed, level) });
         cell.truth = CellTruth::of(&cell.runs, method, level);
         for run in &cell.runs {
-            let mut kinds: Vec<&str> = run.violations.iter().map(String::as_str).collect();
-            kinds.sort_unstable();
-            kinds.dedup();
-            for kind in kinds {
+            for kind in run.violations.iter().map(String::as_str).collect::<BTreeSet<_>>() {
                 *cell.violations.entry(kind).or_insert(0) += 1;
             }
             if !run.verdict.is_tested() {

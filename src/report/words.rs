@@ -1,7 +1,7 @@
 //! Sentences that several formats share.
 
 use super::text::{counted, k_of_n, p_value, percent, points, points_interval, short_digest, trimmed};
-use super::{CellView, Comparison, Decision, IntervalMethod, PatchSummary, Source, View, conditions};
+use super::{CellView, Comparison, ConditionalTurns, Decision, IntervalMethod, PatchSummary, Source, View};
 use crate::domain::Axis;
 
 /// What came out, in one sentence without a full stop: `34 of 78 tested runs failed (80 planned: 2 not
@@ -191,7 +191,7 @@ pub(super) fn limits(view: &View<'_>) -> Vec<String> {
                 .to_owned(),
         );
     }
-    limits.extend(conditions::limit(view));
+    limits.extend(unclear_conditions(view));
     let known = view.cells.iter().any(|cell| cell.truth.known > 0);
     limits.push(if known {
         "PASS means that no violation was seen in the calls of the run, and that no effect is there more often than \
@@ -203,6 +203,24 @@ pub(super) fn limits(view: &View<'_>) -> Vec<String> {
             .to_owned()
     });
     limits
+}
+
+/// What unclear replies did to the conversations, where they did something.
+fn unclear_conditions(view: &View<'_>) -> Option<String> {
+    // The others look at the words themselves.
+    let read = |turns: &&ConditionalTurns| matches!(turns.when.as_str(), "confirmed" | "not_confirmed");
+    let turns = || view.cells.iter().flat_map(|cell| &cell.conditions).filter(read);
+    let unclear: u32 = turns().map(ConditionalTurns::unclear).sum();
+    let all: u32 = turns().map(|turns| turns.said + turns.not_said).sum();
+    (unclear > 0).then(|| {
+        format!(
+            "{} of {} with a condition {} left out because the rules could not tell what the reply before claims: \
+             these conversations are shorter than they may have to be.",
+            unclear,
+            counted(all, "turn", "turns"),
+            if unclear == 1 { "was" } else { "were" }
+        )
+    })
 }
 
 /// The sentence with a capital.

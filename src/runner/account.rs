@@ -214,7 +214,7 @@ fn oracle(
         suite::Oracle::Command { command } => {
             let argv = command.iter().map(|word| render(word)).collect::<Result<_, _>>()?;
             // A script of one's own lies beside the suite.
-            let folder = shared.loaded.file.parent().unwrap_or(Path::new("/")).to_owned();
+            let folder = shared.loaded.folder().to_owned();
             let command = CommandLine { argv, env: crate::upstream::environment(), folder };
             (AccountSource::Command, Oracle::Command { command, supervisor: shared.supervisor.clone() })
         }

@@ -15,44 +15,36 @@ pub(super) fn introduced(records: &[Record]) -> Option<String> {
 /// The shortest time after which the agent's client gave up a call that had no answer. What it gives up
 /// because its turn is over is no time limit of its own.
 pub(super) fn gave_up_after(records: &[Record]) -> Option<Micros> {
-    let mut open: BTreeMap<CallId, Micros> = BTreeMap::new();
-    let mut shortest: Option<Micros> = None;
-    for record in records {
-        match &record.event {
-            Event::CallReceived { call, .. } => {
-                open.insert(*call, record.at);
-            }
-            Event::CallAnswered { call, .. } => {
-                open.remove(call);
-            }
-            Event::CallCancelled { call } => {
-                if let Some(sent) = open.remove(call) {
-                    let waited = record.at - sent;
-                    shortest = Some(shortest.map_or(waited, |known| known.min(waited)));
-                }
-            }
-            _ => {}
-        }
-    }
-    shortest
+    waits(records).filter_map(|(waited, end)| (end == End::GivenUp).then_some(waited)).min()
 }
 
 /// The longest time that the agent's client waited for an answer which then came.
 pub(super) fn waited(records: &[Record]) -> Option<Micros> {
+    waits(records).filter_map(|(waited, end)| (end == End::Answered).then_some(waited)).max()
+}
+
+/// How a client's wait for an answer ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    Answered,
+    GivenUp,
+}
+
+/// How long each call was open, and how that ended.
+fn waits(records: &[Record]) -> impl Iterator<Item = (Micros, End)> {
     let mut open: BTreeMap<CallId, Micros> = BTreeMap::new();
-    let waits = records.iter().filter_map(|record| match &record.event {
-        Event::CallReceived { call, .. } => {
-            open.insert(*call, record.at);
-            None
-        }
-        Event::CallCancelled { call } => {
-            open.remove(call);
-            None
-        }
-        Event::CallAnswered { call, .. } => Some(record.at - open.remove(call)?),
-        _ => None,
-    });
-    waits.max()
+    records.iter().filter_map(move |record| {
+        let (call, end) = match &record.event {
+            Event::CallReceived { call, .. } => {
+                open.insert(*call, record.at);
+                return None;
+            }
+            Event::CallAnswered { call, .. } => (call, End::Answered),
+            Event::CallCancelled { call } => (call, End::GivenUp),
+            _ => return None,
+        };
+        Some((record.at - open.remove(call)?, end))
+    })
 }
 
 fn words(client: &Peer) -> String {

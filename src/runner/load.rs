@@ -33,6 +33,13 @@ pub struct Loaded {
     pub model_files: BTreeMap<String, String>,
 }
 
+impl Loaded {
+    /// The folder of the suite's file, in which what it names lies.
+    pub fn folder(&self) -> &Path {
+        self.file.parent().unwrap_or(Path::new("/"))
+    }
+}
+
 /// Why a suite could not be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {

@@ -2,7 +2,6 @@
 //! while it goes on and at its end, however that comes.
 
 use super::load::Loaded;
-use super::names::Names;
 use super::options::Options;
 use super::prompts::known_patch;
 use super::reader;
@@ -10,20 +9,18 @@ use super::recordings::Recordings;
 use super::reports::{FromTraces, Rendered, Reports};
 use super::retry;
 use super::schedule::{OBSERVED, Room, Schedule};
-use super::servers;
 use super::shared::{Shared, TrialError};
 use super::stopping::Early;
+use super::tools;
 use super::trial;
-use crate::domain::classify;
-use crate::domain::{Axis, CellKey, OfferedPatch, ReasonCode, RunId, RunResult, ToolInfo, Verdict};
+use crate::domain::{Axis, CellKey, OfferedPatch, ReasonCode, RunId, RunResult, Verdict};
 use crate::harness::provider::ProviderError;
 use crate::judge::patches;
 use crate::process::Supervisor;
 use crate::progress::RunEvent;
 use crate::report::GateResult;
-use crate::store::{Folder, MatrixRecord, StoreError};
+use crate::store::{Folder, MatrixRecord, StoreError, read_tries};
 use crate::suite::{Cell, Filter, Gate, GateError, Scope, Trial};
-use crate::upstream;
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -31,13 +28,6 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
-
-/// How long an upstream may take to list its tools before any agent comes. `npx` may have to
-/// install it first. No longer than a run may take, though.
-const PROBE_LIMIT: Duration = Duration::from_secs(120);
-
-/// After how long, and how often again, somebody who waits for that is told so.
-const PROBE_IS_SLOW: Duration = Duration::from_secs(10);
 
 /// How often the reports are written again while runs end.
 const REPORTS_EVERY: Duration = Duration::from_secs(2);
@@ -168,7 +158,7 @@ pub async fn run(
     super::secrets::check(&loaded.suite)?;
     let secrets = super::secrets::of_suite(&loaded.suite);
     crate::log::keep_out(&secrets).for_good();
-    // A recording and a rehearsal ask nobody.
+    // A replay and a rehearsal ask nobody.
     if options.rehearsal.is_none() && options.recordings.as_ref().and_then(Recordings::replayed).is_none() {
         reader::check(&loaded.suite).map_err(MatrixError::Reader)?;
     }
@@ -188,6 +178,7 @@ pub async fn run(
         supervisor,
         results: folder.path().to_owned(),
         tools: BTreeMap::new(),
+        spoiled: read_tries(folder.path())?,
         rehearsal: options.rehearsal.clone(),
         recordings: options.recordings.clone(),
     };
@@ -197,10 +188,9 @@ pub async fn run(
         cells: cells(&trials),
     });
     if schedule.waiting() > 0 {
-        shared.tools = learn_tools(&shared, &folder, &trials, events, cancel).await;
+        shared.tools = tools::learn(&shared, &folder, &trials, events, cancel).await;
     }
-    let (reports, environment) =
-        Reports::gather(&shared, &matrix.started_at, options, &gates, &trials, cancel).await;
+    let (reports, environment) = Reports::gather(&shared, &matrix, options, &gates, &trials, cancel).await;
     let environment = String::from_utf8_lossy(&environment);
     folder.write("environment.json", secrets.hide_json(&environment).as_bytes())?;
     folder.write_plan(reports.plan())?;
@@ -318,73 +308,6 @@ fn default_folder(suite: &str, at: jiff::Timestamp, rehearsal: bool) -> PathBuf 
     let time = at.strftime("%Y%m%dT%H%M%SZ");
     let mark = if rehearsal { "rehearsal-" } else { "" };
     Path::new("reports").join(suite).join(format!("{mark}{time}-{:02x}{:02x}", bytes[0], bytes[1]))
-}
-
-/// Asks every upstream of the matrix for its tools, once. One that cannot be asked says so in its
-/// runs.
-async fn learn_tools(
-    shared: &Shared,
-    folder: &Folder,
-    trials: &[Trial],
-    events: &mut (dyn FnMut(RunEvent) + Send),
-    cancel: &CancellationToken,
-) -> BTreeMap<String, Vec<ToolInfo>> {
-    let secrets = super::secrets::of_suite(&shared.loaded.suite);
-    let mut tools = BTreeMap::new();
-    let mut asked = HashSet::new();
-    let limit = PROBE_LIMIT.min(shared.loaded.suite.limits.run_timeout);
-    for trial in trials {
-        let name = &trial.cell.key.upstream;
-        if !asked.insert(name) || cancel.is_cancelled() {
-            continue;
-        }
-        let Some(upstream) = shared.loaded.suite.upstreams.get(name) else { continue };
-        let probe = RunId(format!("probe-{}", trial.cell.id));
-        let Ok(dir) = folder.fresh_run_dir(&probe) else { continue };
-        let names = Names::of_suite(&shared.loaded.suite).with_run(trial, &dir);
-        let listed = match servers::upstream_launch(shared, name, &upstream.server, &names, &dir) {
-            Ok(target) => {
-                let mut listing = std::pin::pin!(upstream::list_tools(&target, limit));
-                loop {
-                    tokio::select! {
-                        listed = &mut listing => break listed.map_err(|error| error.to_string()),
-                        () = tokio::time::sleep(PROBE_IS_SLOW) => events(RunEvent::Note(format!(
-                            "upstream {name}: still waiting for the list of its tools, for up to {} s",
-                            limit.as_secs()
-                        ))),
-                        () = cancel.cancelled() => break Err("interrupted".to_owned()),
-                    }
-                }
-            }
-            Err(error) => Err(error.to_string()),
-        };
-        let _ = std::fs::remove_dir_all(&dir);
-        match listed {
-            Ok(listed) => {
-                let classifier = servers::classifier(upstream);
-                let infos: Vec<ToolInfo> =
-                    listed.iter().filter_map(|tool| classifier.classify(tool.raw())).collect();
-                for line in listing(name, &infos) {
-                    events(RunEvent::Note(line));
-                }
-                tools.insert(name.clone(), infos);
-            }
-            Err(reason) => {
-                let reason = secrets.hide(&reason);
-                events(RunEvent::Note(format!("upstream {name}: {reason}")));
-            }
-        }
-    }
-    tools
-}
-
-/// What every tool was taken for (C6).
-fn listing(upstream: &str, tools: &[ToolInfo]) -> Vec<String> {
-    let line =
-        |tool: &ToolInfo| format!("upstream {upstream}: {:<12} {}  ({})", tool.class, tool.tool, tool.reason);
-    let mut lines: Vec<String> = tools.iter().map(line).collect();
-    lines.extend(tools.iter().filter_map(|tool| classify::warning_in_suite(upstream, tool)));
-    lines
 }
 
 /// A run that is over; `None` where it was cancelled.

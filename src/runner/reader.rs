@@ -1,6 +1,7 @@
 //! A model as second reader of what an agent told its user. It is asked after a run is judged, so it
 //! changes neither verdict nor score, and a run whose reader cannot be asked is a run all the same.
 
+use super::environment::variable;
 use super::recordings::Recordings;
 use super::shared::Shared;
 use crate::domain::{ReadClaim, ReaderFacts, Reading, ReadingOutcome, RunResult, Usage};
@@ -51,7 +52,7 @@ fn open(reader: &SecondReader, seed: u64) -> Result<Box<dyn Model>, ProviderErro
             silence: reader.timeout,
         },
         backoff: Backoff::default(),
-        environment: &|name| std::env::var(name).ok().filter(|value| !value.is_empty()),
+        environment: &variable,
         own: Own { url: reader.base_url.as_deref(), key: reader.key.as_deref() },
     };
     provider::open(None, Some(&reader.model), &options)

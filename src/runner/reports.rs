@@ -2,7 +2,6 @@
 
 use super::names::Names;
 use super::options::Options;
-use super::recordings::Recordings;
 use super::rehearsal::Rehearsal;
 use super::shared::Shared;
 use super::stored;
@@ -14,7 +13,8 @@ use crate::report::{
     BrokenTrace, GateResult, Timeline, TimelineLimits, View, formats, terminal_text, timelines,
 };
 use crate::store::{
-    CellRecord, FactRecord, PLAN_VERSION, PlanRecord, SuiteRecord, check_trace, check_tries, is_of,
+    CellRecord, FactRecord, MatrixRecord, PLAN_VERSION, PlanRecord, SuiteRecord, check_trace, check_tries,
+    is_of,
 };
 use crate::suite::template::map;
 use crate::suite::{AgentProfile, Gate, Suite, Trial};
@@ -86,7 +86,7 @@ struct ReaderFacts<'a> {
     base_url: Option<&'a str>,
     /// Digest of the question that it is asked.
     wording: String,
-    /// Whether it was asked: in a rehearsal it is not.
+    /// Whether replies were given to it: in a rehearsal they are not; in a replay its recorded answers stand.
     asked: bool,
 }
 
@@ -119,7 +119,7 @@ impl Reports {
     /// Gathers what stays the same; asks the agents' programs for their versions.
     pub async fn gather(
         shared: &Shared,
-        started_at: &str,
+        matrix: &MatrixRecord,
         options: &Options,
         gates: &[Gate],
         trials: &[Trial],
@@ -146,7 +146,7 @@ impl Reports {
             arch: std::env::consts::ARCH,
             cores: std::thread::available_parallelism().ok().map(usize::from),
             rehearsal: options.rehearsal.as_ref().map(Rehearsal::script),
-            started_at,
+            started_at: &matrix.started_at,
             suite: named(&suite.name, &suite.digest),
             agents,
             models: values(trials, |trial| &trial.cell.key.model),
@@ -195,10 +195,7 @@ impl Reports {
                 gates: gates.iter().filter_map(stored::gate_record).collect(),
             },
             options: crate::report::Options { level: options.level, excel: false, width: options.width },
-            marks: match options.recordings.as_ref().and_then(Recordings::replayed) {
-                Some(_) => vec![stored::REPLAY.to_owned()],
-                None => Vec::new(),
-            },
+            marks: stored::marks(matrix),
         };
         (reports, bytes)
     }

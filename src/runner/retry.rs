@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 const LONGEST_PAUSE: Duration = Duration::from_secs(600);
 
 /// As [`trial::run`], and again where the model's endpoint spoiled it and the suite's limits allow it.
-/// The tries that were spoiled are kept with the result; `tell` hears of each.
+/// The tries that were spoiled are kept, when they are put aside and with the result; `tell` hears of each.
 ///
 /// # Errors
 /// As [`trial::run`], and where a try cannot be put aside.
@@ -30,7 +30,8 @@ pub(super) async fn run(
     tell: impl Fn(String),
 ) -> Result<Option<RunResult>, TrialError> {
     let limits = &shared.loaded.suite.limits;
-    let mut spoiled: Vec<SpoiledTry> = Vec::new();
+    // Those of an earlier session count: what ended it has mended no endpoint.
+    let mut spoiled: Vec<SpoiledTry> = shared.spoiled.get(&trial.run_id).cloned().unwrap_or_default();
     loop {
         let Some(mut result) = trial::run(shared, trial, dir, patch, cancel).await? else { return Ok(None) };
         let next = pause(limits, spoiled.len()).filter(|_| is_spoiled(shared, &result));
@@ -47,7 +48,7 @@ pub(super) async fn run(
             limits.model_retries
         ));
         let trace = Folder::set_aside(&shared.results, &trial.run_id, number).map_err(TrialError::Aside)?;
-        spoiled.push(SpoiledTry {
+        let one = SpoiledTry {
             reason: result.reason,
             started_at: result.started_at,
             duration_ms: result.duration_ms,
@@ -56,7 +57,9 @@ pub(super) async fn run(
             usage: result.usage,
             trace,
             trace_digest: result.trace_digest,
-        });
+        };
+        Folder::keep_try(&shared.results, &trial.run_id, &one).map_err(TrialError::Aside)?;
+        spoiled.push(one);
         tokio::select! {
             () = tokio::time::sleep(pause) => {}
             () = cancel.cancelled() => return Ok(None),

@@ -1,6 +1,7 @@
 //! What must not stand in any result of a run: the values that the suite names, keys that an agent is
 //! passed, and a canary, which is a credential of this run alone that only its upstream gets.
 
+use super::environment::variable;
 use super::names::Names;
 use crate::agent::{AgentOutcome, Ended};
 use crate::domain::RunResult;
@@ -56,7 +57,7 @@ pub struct RunSecrets {
 /// With the first that has none, or a weak one.
 pub fn check(suite: &Suite) -> Result<(), SecretError> {
     for name in suite.secrets.iter().flatten() {
-        let environment = std::env::var(name).ok().filter(|value| !value.is_empty());
+        let environment = variable(name);
         let written: Vec<&String> = written(suite, name).collect();
         if environment.is_none() && written.is_empty() {
             return Err(SecretError::Missing(name.clone()));
@@ -83,7 +84,7 @@ fn written<'s>(suite: &'s Suite, name: &'s str) -> impl Iterator<Item = &'s Stri
 pub fn of_suite(suite: &Suite) -> Secrets {
     let mut secrets = Secrets::default();
     for name in suite.secrets.iter().flatten() {
-        if let Ok(value) = std::env::var(name) {
+        if let Some(value) = variable(name) {
             secrets.add(name.clone(), &value);
         }
         for value in written(suite, name).filter(|value| !value.contains("{{")) {
@@ -160,8 +161,10 @@ impl RunSecrets {
     /// # Errors
     /// With the first secret that stands in it.
     pub fn check_command(&self, argv: &[String]) -> Result<(), SecretError> {
-        let found = argv.iter().find_map(|word| self.hidden.found_in(word).pop_first().map(str::to_owned));
-        found.map_or(Ok(()), |name| Err(SecretError::OnCommandLine(name)))
+        match self.hidden.first_in(argv) {
+            Some(name) => Err(SecretError::OnCommandLine(name.to_owned())),
+            None => Ok(()),
+        }
     }
 
     /// Names of watched secrets in what the agent's program wrote beside its words, which the trace has.

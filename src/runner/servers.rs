@@ -1,5 +1,6 @@
 //! The servers of a run: how its upstream is reached, and what its agent starts in the upstream's place.
 
+use super::environment::variable;
 use super::names::Names;
 use super::shared::{LEDGER, Shared, TrialError};
 use crate::domain::classify::Classifier;
@@ -65,9 +66,9 @@ fn remote(
 ) -> Result<Remote, TrialError> {
     let mut env = Vec::new();
     for name in server.variables() {
-        match std::env::var(&name) {
-            Ok(value) if !value.is_empty() => env.push((name, value)),
-            _ => return Err(TrialError::Variable { upstream: upstream.to_owned(), name }),
+        match variable(&name) {
+            Some(value) => env.push((name, value)),
+            None => return Err(TrialError::Variable { upstream: upstream.to_owned(), name }),
         }
     }
     let env = map(env.iter().map(|(name, value)| (name.as_str(), Value::from(value.as_str()))));
@@ -100,7 +101,7 @@ pub(super) fn approver(
     let command = names
         .render(command)
         .map_err(|source| TrialError::Template { what: "the command that approves", source })?;
-    let folder = shared.loaded.file.parent().unwrap_or(Path::new("/")).to_owned();
+    let folder = shared.loaded.folder().to_owned();
     let env = crate::upstream::environment();
     Ok(Approver::new(&command, env, folder, shared.supervisor.clone(), upstream.to_owned()))
 }

@@ -4,12 +4,12 @@ use super::load::Loaded;
 use super::recordings::Recordings;
 use super::rehearsal::Rehearsal;
 use super::secrets::SecretError;
-use crate::domain::{ReasonCode, ToolInfo};
+use crate::domain::{ReasonCode, RunId, SpoiledTry, ToolInfo};
 use crate::process::Supervisor;
 use crate::store::StoreError;
 use crate::suite::{self, Trial};
 use crate::upstream::RemoteError;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -28,6 +28,8 @@ pub struct Shared {
     pub results: PathBuf,
     /// The tools that upstreams listed before any agent came, by the upstream's name.
     pub tools: BTreeMap<String, Vec<ToolInfo>>,
+    /// The tries that were spoiled in earlier sessions, by their run.
+    pub spoiled: HashMap<RunId, Vec<SpoiledTry>>,
     /// Where models are scripts.
     pub rehearsal: Option<Rehearsal>,
     /// Where models' answers are kept, or come from.

@@ -26,8 +26,6 @@ pub struct Stored {
     pub plan: PlanRecord,
     /// The finished runs.
     pub runs: Vec<RunResult>,
-    /// What it was measured with; none in folders that do not say.
-    pub environment: Option<Value>,
 }
 
 /// Reads a results folder.
@@ -38,20 +36,23 @@ pub fn read(folder: &Path) -> Result<Stored, StoreError> {
     let matrix = read_matrix(folder)?;
     let runs = read_runs(folder)?;
     let plan = read_plan(folder)?.unwrap_or_else(|| guessed(&matrix, &runs));
-    let environment = std::fs::read(folder.join("environment.json")).ok();
-    let environment = environment.and_then(|bytes| serde_json::from_slice(&bytes).ok());
-    Ok(Stored { name: folder.to_string_lossy().into_owned(), matrix, plan, runs, environment })
+    Ok(Stored { name: folder.to_string_lossy().into_owned(), matrix, plan, runs })
 }
 
 /// What a reader must know of a replay before any number of it.
-pub const REPLAY: &str = "REPLAY, NOTHING MEASURED: every answer of a model comes from a recording. This tells \
+const REPLAY: &str = "REPLAY, NOTHING MEASURED: every answer of a model comes from a recording. This tells \
                           of today's program, not of the model, whose answers count where they were recorded.";
 
 /// The results of one folder.
 pub fn results_of(folder: &Stored, generated_at: String) -> Results {
     let mut one = results(&folder.plan, &folder.runs, generated_at);
-    one.marks.extend(folder.matrix.replay.as_ref().map(|_| REPLAY.to_owned()));
+    one.marks = marks(&folder.matrix);
     one
+}
+
+/// What a reader must know before any number of a matrix.
+pub(super) fn marks(matrix: &MatrixRecord) -> Vec<String> {
+    matrix.replay.iter().map(|_| REPLAY.to_owned()).collect()
 }
 
 /// Runs that two folders have both.
@@ -104,7 +105,13 @@ fn differing(folders: &[Stored]) -> Option<String> {
     let mut kept: BTreeMap<(&str, &str), BTreeSet<String>> = BTreeMap::new();
     let groups =
         [("prompts", "prompt"), ("patches", "patch"), ("agents", "agent"), ("upstreams", "upstream")];
-    for environment in folders.iter().filter_map(|folder| folder.environment.as_ref()) {
+    // A folder that does not say what it was measured with has no part in it.
+    let environments = folders.iter().filter_map(|folder| {
+        let bytes = std::fs::read(Path::new(&folder.name).join("environment.json")).ok()?;
+        serde_json::from_slice::<Value>(&bytes).ok()
+    });
+    let environments: Vec<Value> = environments.collect();
+    for environment in &environments {
         for (list, one) in groups {
             for thing in environment.get(list).and_then(Value::as_array).into_iter().flatten() {
                 let Some(name) = thing.get("name").and_then(Value::as_str) else { continue };

@@ -348,6 +348,11 @@ pub fn breaks_answers(spelling: &str) -> bool {
     find(spelling).is_some_and(|(entry, _)| entry.id.starts_with('M'))
 }
 
+/// Whether a run under a scenario can meet a fault: under the baselines, none and F4, none can.
+pub fn has_fault(spelling: &str) -> bool {
+    ![none::ENTRY.id, f4::ENTRY.id].contains(&spelling)
+}
+
 /// Arms a fault that a user describes.
 pub fn armed(plan: Plan) -> Box<dyn Scenario> {
     Box::new(plan::Armed::new(plan))

@@ -23,7 +23,7 @@ pub(super) struct AgentRecord {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct SpoiledRecord {
+pub(super) struct SpoiledRecord {
     reason: String,
     started_at: String,
     duration_ms: u64,

@@ -1,8 +1,10 @@
 //! The results folder: one line a run in `runs.jsonl`, written before the run counts; traces; the
-//! matrix that it belongs to, so that an interrupted one can be resumed; reports.
+//! tries that a model's endpoint spoiled in `tries.jsonl`; the matrix that it belongs to, so that an interrupted
+//! one can be resumed; reports.
 
 mod agent;
 mod approval;
+mod file;
 mod folder;
 mod matrix;
 mod plan;
@@ -10,9 +12,11 @@ mod record;
 mod struck;
 mod told;
 mod traces;
+mod tries;
 mod truth;
 
-pub use folder::{Folder, StoreError, read_matrix, read_plan, read_runs, write_file};
+pub use file::{StoreError, write_file};
+pub use folder::{Folder, read_matrix, read_plan, read_runs};
 pub use matrix::MatrixRecord;
 pub use plan::{
     CellRecord, ChangeRecord, CheckRecord, ConditionRecord, FactRecord, GateRecord, PLAN_VERSION, PlanRecord,
@@ -20,3 +24,4 @@ pub use plan::{
 };
 pub use record::{RECORD_VERSION, RunRecord};
 pub use traces::{TraceCheck, TraceState, check_trace, check_tries, is_of, stray_traces};
+pub use tries::read_tries;

@@ -189,7 +189,7 @@ fn suite(decoder: &mut Decoder, root: &Node, context: &Context<'_>) -> Option<Su
         }
         agents_can_go_on(decoder, cells, &axes, &agents, &conversations.parts);
         what_is_rebuilt_is_said(decoder, cells, &axes, &upstreams.parts);
-        models_are_there(decoder, cells, &axes, &agents, context);
+        providers_are_there(decoder, cells, &axes, &agents, context);
         let runs = cells.len() as u64 * u64::from(repeats.map_or(1, |(most, _)| most));
         if runs > MAX_RUNS
             && let Some((key, _)) = fields.entry("repeats")
@@ -271,19 +271,22 @@ fn what_is_rebuilt_is_said(
     }
 }
 
-/// A slip in a model of the built-in agent would only show in run after run.
-fn models_are_there(
+/// A slip in whose model the built-in agent is to ask would only show in run after run. Where its command says
+/// whose, the name need not, and nothing is known of it.
+fn providers_are_there(
     decoder: &mut Decoder,
     cells: &[Arc<Cell>],
     axes: &Axes,
     agents: &BTreeMap<String, AgentProfile>,
     context: &Context<'_>,
 ) {
-    let of_builtin = |cell: &&Arc<Cell>| {
-        agents.get(&cell.key.agent).is_some_and(AgentProfile::asks_the_model_that_the_axis_names)
+    let says_whose = |cell: &&Arc<Cell>| {
+        agents.get(&cell.key.agent).is_some_and(|agent| {
+            agent.asks_the_model_that_the_axis_names() && agent.provider_flag().is_none()
+        })
     };
     let models: BTreeSet<&str> =
-        cells.iter().filter(of_builtin).map(|cell| cell.key.model.as_str()).collect();
+        cells.iter().filter(says_whose).map(|cell| cell.key.model.as_str()).collect();
     for model in models {
         if let (Some(reason), Some(span)) = ((context.models)(model), axes.place(Axis::Model, model)) {
             decoder.error(span, reason);
@@ -367,21 +370,9 @@ fn agents(
             continue;
         }
         let Some(profile) = context.agents.get(&name) else { continue };
-        match AgentProfile::parse(&profile.text, &profile.file) {
-            Ok(parsed) if parsed.name == name => {
-                files.push(profile.text.clone());
-                agents.insert(name, parsed);
-            }
-            Ok(parsed) => {
-                let message = format!(
-                    "{} describes the agent {}, not {}",
-                    profile.file,
-                    shown(&parsed.name),
-                    shown(&name)
-                );
-                decoder.error(span, message).help("the file is named after its agent");
-            }
-            Err(mistakes) => decoder.adopt(mistakes.iter().cloned()),
+        let named = At { value: name.clone(), span };
+        if let Some(parsed) = AgentProfile::named(decoder, named, profile, files) {
+            agents.insert(name, parsed);
         }
     }
     agents

@@ -9,7 +9,7 @@
 //! ```
 
 use super::Context;
-use super::decode::{Decoder, Shape};
+use super::decode::{At, Decoder, Shape};
 use super::diagnostics::{shown, suggestion};
 use super::profile::{self, AgentProfile};
 use super::template::{self, Names, Place};
@@ -51,14 +51,8 @@ pub(super) fn read(
             .help(suggestion(&base.value, &known));
         return None;
     };
-    files.push(text.text.clone());
-    let mut agent = match AgentProfile::parse(&text.text, &text.file) {
-        Ok(agent) => agent,
-        Err(mistakes) => {
-            decoder.adopt(mistakes.iter().cloned());
-            return None;
-        }
-    };
+    let named = At { value: base.value.clone(), span: base.span };
+    let mut agent = AgentProfile::named(decoder, named, text, files)?;
     let (pass, set) = match fields.entry("env") {
         Some((key, node)) => profile::environment(decoder, key, node, &agent.env_pass)?,
         None => (Vec::new(), BTreeMap::new()),

@@ -29,12 +29,12 @@
 //! `{"type":"reply","text":…,"usage":{…}}`, one JSON object a line; `next` and `output` have no
 //! place there. What templates may use is told in [`super::template`].
 
-use super::Pattern;
 use super::decode::{At, Decoder, Fields, Shape};
 use super::diagnostics::{Diagnostics, Source, shown};
 use super::output::{self, Output};
 use super::template::{self, Names, Place};
 use super::tree::{self, Key, Kind, Node};
+use super::{Pattern, ProfileText};
 use crate::domain::digest_all;
 use crate::domain::secrets::is_secret_name;
 use std::collections::BTreeMap;
@@ -133,15 +133,49 @@ impl AgentProfile {
         }
     }
 
+    /// Reads the profile of a named agent. Its mistakes are told with those of the suite; its text is kept in
+    /// `files`, which the suite's digest covers.
+    pub(super) fn named(
+        decoder: &mut Decoder,
+        name: At<String>,
+        profile: &ProfileText,
+        files: &mut Vec<String>,
+    ) -> Option<AgentProfile> {
+        match AgentProfile::parse(&profile.text, &profile.file) {
+            Ok(parsed) if parsed.name == name.value => {
+                files.push(profile.text.clone());
+                return Some(parsed);
+            }
+            Ok(parsed) => {
+                let (is, should) = (shown(&parsed.name), shown(&name.value));
+                decoder
+                    .error(name.span, format!("{} describes the agent {is}, not {should}", profile.file))
+                    .help("the file is named after its agent");
+            }
+            Err(mistakes) => decoder.adopt(mistakes.iter().cloned()),
+        }
+        None
+    }
+
     /// The agent whose profile it is at bottom.
     pub fn base(&self) -> &str {
         self.extends.as_deref().unwrap_or(&self.name)
     }
 
-    /// It is `nochmal agent` with the model of the axis: which models there are is known here.
+    /// It is `nochmal agent` with the model of the axis: whose models there are is known here.
     pub fn asks_the_model_that_the_axis_names(&self) -> bool {
         let command: Vec<&str> = self.first.command.iter().map(String::as_str).collect();
         command.starts_with(&["{{ nochmal }}", "agent"]) && command.contains(&"--model={{ model }}")
+    }
+
+    /// What its command says of the provider; the names of its models then need not.
+    pub fn provider_flag(&self) -> Option<&str> {
+        let command = &self.first.command;
+        command.iter().enumerate().find_map(|(place, word)| match word.strip_prefix("--provider") {
+            Some("") => command.get(place + 1).map(String::as_str),
+            Some(value) => value.strip_prefix('='),
+            None => None,
+        })
     }
 
     /// Whether a conversation can go on after the first reply.

@@ -197,16 +197,13 @@ impl Encoder {
         if self.secrets.is_empty() {
             return Ok((event, json, BTreeSet::new()));
         }
-        let mut found = self.secrets.found_in_json(json.get());
+        // Hidden also where only a piece of one is in it.
+        let (hidden, mut found) = self.secrets.hide_json_telling(json.get());
         if let Some((place, _)) = event.secret_place() {
             found.extend(self.pieces.found(&self.secrets, &place, json.get()));
         }
         let names: BTreeSet<String> = found.into_iter().map(str::to_owned).collect();
-        // Also where only a piece of one is in it.
-        let hidden = match self.secrets.hide_json(json.get()) {
-            Cow::Borrowed(_) => return Ok((event, json, names)),
-            Cow::Owned(hidden) => hidden,
-        };
+        let Cow::Owned(hidden) = hidden else { return Ok((event, json, names)) };
         let read = serde_json::from_str::<Event>(&hidden).and_then(|event| Ok((RawJson::of(&event)?, event)));
         if let Ok((json, event)) = read {
             return Ok((event, json, names));

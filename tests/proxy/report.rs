@@ -134,7 +134,7 @@ fn r4_the_file_is_written_through_links() {
 }
 
 /// The agent gets one answer; then `spoil` is done to the report, and it calls once more.
-fn spoilt(spoil: impl Fn(&Path)) {
+fn spoilt(spoil: impl Fn(&Path)) -> Agent {
     let mut agent = Agent::start(&json!({}), &[]);
     agent.introduce("2025-11-25").unwrap();
     agent.list().unwrap();
@@ -147,6 +147,7 @@ fn spoilt(spoil: impl Fn(&Path)) {
     assert!(agent.stderr().contains("can no longer be written"), "{}", agent.stderr());
     // It never went upstream either.
     assert_eq!(agent.written()["create_booking"], 1);
+    agent
 }
 
 #[test]
@@ -163,6 +164,18 @@ fn r4_a_target_that_became_a_device_ends_the_proxy_before_the_next_answer() {
         fs::remove_file(report).unwrap();
         std::os::unix::fs::symlink("/dev/null", report).unwrap();
     });
+}
+
+/// Two processes of one client: the later one has the file, and the earlier one never covers up what it says.
+#[test]
+fn r4_a_file_that_another_process_has_written_is_left_to_that_one() {
+    let text = r#"{"verdict":"FAIL"}"#;
+    let agent = spoilt(|report| {
+        let new = report.with_extension("new");
+        fs::write(&new, text).unwrap();
+        fs::rename(new, report).unwrap();
+    });
+    assert_eq!(fs::read_to_string(agent.report_path()).unwrap(), text);
 }
 
 #[test]

@@ -88,6 +88,10 @@ impl Agent {
         self.folder.path().join("report.json")
     }
 
+    pub fn is_running(&mut self) -> bool {
+        self.process.try_wait().unwrap().is_none()
+    }
+
     pub fn kill(&mut self) {
         self.process.kill().unwrap();
         self.process.wait().unwrap();

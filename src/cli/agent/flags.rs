@@ -3,6 +3,7 @@
 use super::AgentError;
 use super::spans::SpanFlags;
 use crate::cli::model_flags::ModelFlags;
+use crate::domain::dollars;
 use crate::harness::mcp::config::{Launch, McpServer, distinct, from_file, from_flag};
 use crate::harness::mcp::{Handshake, Options};
 use crate::harness::model::Prices;
@@ -111,11 +112,6 @@ impl From<HandshakeArg> for Handshake {
 pub(in crate::cli) fn duration(text: &str) -> Result<Duration, String> {
     let signed: jiff::SignedDuration = text.parse().map_err(|error: jiff::Error| error.to_string())?;
     Duration::try_from(signed).map_err(|_| "a time cannot be negative".to_owned())
-}
-
-fn dollars(text: &str) -> Result<f64, String> {
-    let read = text.trim().parse::<f64>().ok().filter(|usd| usd.is_finite() && *usd >= 0.0);
-    read.ok_or_else(|| format!("\"{text}\" is no amount of US dollars"))
 }
 
 impl AgentArgs {

@@ -6,6 +6,7 @@ use crate::harness::new_file;
 use crate::harness::spans::otlp::Collector;
 use crate::harness::spans::recorder::{Recorder, clock};
 use crate::harness::watch::Watch;
+use crate::runner::environment::variable;
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -19,7 +20,7 @@ pub(super) struct SpanFlags {
 }
 
 fn collector() -> Result<Option<Collector>, AgentError> {
-    Ok(Collector::of(&|name| std::env::var(name).ok().filter(|value| !value.is_empty()))?)
+    Ok(Collector::of(&variable)?)
 }
 
 impl SpanFlags {

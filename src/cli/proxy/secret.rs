@@ -1,4 +1,5 @@
-//! `nochmal proxy --secret`: values that nobody may see.
+//! Values that nobody may see, in the flags of `nochmal proxy`: `--secret`, and pairs of a name and a value,
+//! which variables and headers are given as.
 
 use super::ProxyArgs;
 use crate::domain::secrets::{Secrets, strong_enough};
@@ -42,7 +43,7 @@ impl ProxyArgs {
             return Ok(secrets);
         }
         if let Target::Command(launch) = &upstream
-            && let Some(name) = launch.command.argv.iter().find_map(|word| secrets.found_in(word).pop_first())
+            && let Some(name) = secrets.first_in(&launch.command.argv)
         {
             return Err(format!(
                 "--secret {name}: the upstream's command would show the value to everybody on this machine; pass it in \

@@ -17,9 +17,10 @@ pub struct Split {
 }
 
 /// Takes the key fields out of the arguments: on the top level only, names compared without
-/// case, `-` and `_`. No arguments are the same as `{}`; arguments that are no object have no
-/// key fields.
+/// case, `-` and `_`. No arguments are the same as `{}`, and so is `null`, which some clients send
+/// for them; arguments that are no object have no key fields.
 pub fn split_keys(arguments: Option<&RawJson>, key_fields: &[String]) -> Split {
+    let arguments = arguments.filter(|arguments| arguments.get() != "null");
     let text = arguments.map_or("{}", RawJson::get);
     let names = fold_key_names(key_fields);
     let mut kept = String::new();

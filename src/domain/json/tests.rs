@@ -227,7 +227,8 @@ fn j2_no_arguments_and_no_object() {
     let absent = split_keys(None, &keys);
     assert_eq!((absent.operation.as_str(), absent.rest.get()), ("{}", "{}"));
     assert_eq!(absent.operation, split("{ }", &["k"]).operation);
-    for text in ["null", "[\"k\"]", "\"{k:1}\"", "7"] {
+    assert_eq!(absent, split("null", &["k"]), "what some clients send where there are none");
+    for text in ["[\"k\"]", "\"{k:1}\"", "7"] {
         let found = split(text, &["k"]);
         assert_eq!((found.operation.as_str(), found.rest.get(), found.keys.len()), (text, text, 0));
     }

@@ -81,18 +81,31 @@ fn hex_number(digits: &[u8]) -> Option<u32> {
 
 /// Undoes `%41`.
 pub(super) fn percent(view: &View<'_>) -> Option<View<'static>> {
+    marked(view, b'%', |rest, at, out| {
+        let decoded = rest.get(..2).and_then(hex_number).and_then(|number| u8::try_from(number).ok())?;
+        out.push(decoded, at..at + 3);
+        Some(3)
+    })
+}
+
+/// A text in which `one` undoes what begins with a mark: it is told what follows the mark and where the
+/// mark stands, and gives the length of what it undid, with the mark. None where it undid nothing.
+fn marked(
+    view: &View<'_>,
+    mark: u8,
+    one: impl Fn(&[u8], usize, &mut Builder<'_>) -> Option<usize>,
+) -> Option<View<'static>> {
     let bytes = view.bytes();
-    if !bytes.contains(&b'%') {
+    if !bytes.contains(&mark) {
         return None;
     }
     let mut out = Builder::new(view);
     let (mut at, mut changed) = (0, false);
     while let Some(byte) = bytes.get(at) {
-        let number = bytes.get(at + 1..at + 3).filter(|_| *byte == b'%').and_then(hex_number);
-        match number.and_then(|number| u8::try_from(number).ok()) {
-            Some(decoded) => {
-                out.push(decoded, at..at + 3);
-                at += 3;
+        let rest = bytes.get(at + 1..).filter(|_| *byte == mark);
+        match rest.and_then(|rest| one(rest, at, &mut out)) {
+            Some(length) => {
+                at += length;
                 changed = true;
             }
             None => {
@@ -149,27 +162,11 @@ const ENTITIES: [(&str, char); 37] = [
 
 /// Undoes `&amp;`, `&#65;` and `&#x41;`.
 pub(super) fn entities(view: &View<'_>) -> Option<View<'static>> {
-    let bytes = view.bytes();
-    if !bytes.contains(&b'&') {
-        return None;
-    }
-    let mut out = Builder::new(view);
-    let (mut at, mut changed) = (0, false);
-    while let Some(byte) = bytes.get(at) {
-        let entity = bytes.get(at + 1..).filter(|_| *byte == b'&').and_then(entity);
-        match entity {
-            Some((character, length)) => {
-                out.character(character, at..at + 1 + length);
-                at += 1 + length;
-                changed = true;
-            }
-            None => {
-                out.push(*byte, at..at + 1);
-                at += 1;
-            }
-        }
-    }
-    changed.then(|| out.finish())
+    marked(view, b'&', |rest, at, out| {
+        let (character, length) = entity(rest)?;
+        out.character(character, at..at + 1 + length);
+        Some(1 + length)
+    })
 }
 
 /// The character that the text behind a `&` stands for, and that text's length.
@@ -212,21 +209,20 @@ fn unbroken(view: &View<'_>, by: Option<u8>) -> Option<View<'static>> {
     }
     let mut out = Builder::new(view);
     let mut at = 0;
-    while let Some(byte) = bytes.get(at) {
-        let space = bytes.get(at..at + spaces(bytes.get(at..).unwrap_or_default())).unwrap_or_default();
-        if space.iter().any(is_break) {
-            by.iter().for_each(|by| out.push(*by, at..at + space.len()));
-            at += space.len();
-        } else {
+    while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
+        let spaces = rest.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+        if rest.iter().take(spaces).any(is_break) {
+            by.iter().for_each(|by| out.push(*by, at..at + spaces));
+            at += spaces;
+            continue;
+        }
+        // All of the space at once: looked for anew at each of its bytes, it would take its square.
+        for byte in rest.iter().take(spaces.max(1)) {
             out.push(*byte, at..at + 1);
             at += 1;
         }
     }
     Some(out.finish())
-}
-
-fn spaces(bytes: &[u8]) -> usize {
-    bytes.iter().take_while(|byte| byte.is_ascii_whitespace()).count()
 }
 
 /// A text of two bytes a character, as one of one byte a character.

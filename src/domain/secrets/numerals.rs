@@ -56,90 +56,87 @@ impl<'v> Texts<'v> {
     }
 }
 
-/// A sign of an encoding, and its place.
-type Sign = (u8, (usize, usize));
+/// What stands at a place; behind the text, an end.
+enum Read {
+    /// A sign, which stands for so much.
+    Sign(u8),
+    /// Nothing: the next sign belongs to the same row.
+    Between,
+    /// The end of a row.
+    End,
+}
 
 /// Undoes Base64 of both alphabets, whatever space is in it, wherever its groups begin: a view for each
 /// of the four places.
-pub(super) fn base64<'v>(view: &'v View<'v>, plausible: Plausible) -> Vec<View<'static>> {
-    let mut texts: Vec<Texts<'v>> = (0..4).map(|_| Texts::new(view, plausible)).collect();
-    let fewest = plausible.shortest * 4 / 3;
-    let mut signs: Vec<Sign> = Vec::new();
-    let mut decode = |signs: &mut Vec<Sign>| {
-        if signs.len() >= fewest {
-            for (skipped, text) in texts.iter_mut().enumerate() {
-                for group in signs.get(skipped..).unwrap_or_default().chunks(4) {
-                    for pair in group.windows(2).enumerate() {
-                        let (at, [first, second]) = pair else { continue };
-                        let byte = match at {
-                            0 => first.0 << 2 | second.0 >> 4,
-                            1 => first.0 << 4 | second.0 >> 2,
-                            _ => first.0 << 6 | second.0,
-                        };
-                        text.push(byte, (first.1.0, second.1.1));
-                    }
-                }
-                text.end();
-            }
-        }
-        signs.clear();
+pub(super) fn base64(view: &View<'_>, plausible: Plausible) -> Vec<View<'static>> {
+    let read = |bytes: &[u8], at: usize| match bytes.get(at).copied().unwrap_or_default() {
+        byte @ b'A'..=b'Z' => Read::Sign(byte - b'A'),
+        byte @ b'a'..=b'z' => Read::Sign(byte - b'a' + 26),
+        byte @ b'0'..=b'9' => Read::Sign(byte - b'0' + 52),
+        b'+' | b'-' => Read::Sign(62),
+        b'/' | b'_' => Read::Sign(63),
+        byte if byte.is_ascii_whitespace() => Read::Between,
+        _ => Read::End,
     };
-    for (at, byte) in view.bytes().iter().enumerate() {
-        let value = match byte {
-            b'A'..=b'Z' => byte - b'A',
-            b'a'..=b'z' => byte - b'a' + 26,
-            b'0'..=b'9' => byte - b'0' + 52,
-            b'+' | b'-' => 62,
-            b'/' | b'_' => 63,
-            byte if byte.is_ascii_whitespace() => continue,
-            _ => {
-                decode(&mut signs);
-                continue;
-            }
-        };
-        let place = view.place(at..at + 1);
-        signs.push((value, (place.start, place.end)));
-    }
-    decode(&mut signs);
-    texts.into_iter().filter_map(Texts::finish).collect()
+    let byte = |at: usize, first: u8, second: u8| match at {
+        0 => first << 2 | second >> 4,
+        1 => first << 4 | second >> 2,
+        _ => first << 6 | second,
+    };
+    rows(view, plausible, (4, plausible.shortest * 4 / 3), read, byte)
 }
 
 /// Undoes hexadecimal, whatever stands between the digits: spaces, colons, commas, quotes, `0x`. Two
 /// views, since the first digit of a row can be the second of a byte.
-pub(super) fn hexadecimal<'v>(view: &'v View<'v>, plausible: Plausible) -> Vec<View<'static>> {
-    let mut texts: Vec<Texts<'v>> = (0..2).map(|_| Texts::new(view, plausible)).collect();
-    let mut signs: Vec<Sign> = Vec::new();
-    let mut decode = |signs: &mut Vec<Sign>| {
-        if signs.len() >= plausible.shortest * 2 {
-            for (skipped, text) in texts.iter_mut().enumerate() {
-                for pair in signs.get(skipped..).unwrap_or_default().chunks_exact(2) {
-                    let [high, low] = pair else { continue };
-                    text.push(high.0 << 4 | low.0, (high.1.0, low.1.1));
+pub(super) fn hexadecimal(view: &View<'_>, plausible: Plausible) -> Vec<View<'static>> {
+    let read = |bytes: &[u8], at: usize| match bytes.get(at).copied().unwrap_or_default() {
+        b'0' if matches!(bytes.get(at + 1), Some(b'x' | b'X')) => Read::Between,
+        b'x' | b'X' if at > 0 && bytes.get(at - 1) == Some(&b'0') => Read::Between,
+        byte @ b'0'..=b'9' => Read::Sign(byte - b'0'),
+        byte @ b'a'..=b'f' => Read::Sign(byte - b'a' + 10),
+        byte @ b'A'..=b'F' => Read::Sign(byte - b'A' + 10),
+        b':' | b',' | b'-' | b'.' | b'_' | b'"' | b'\'' => Read::Between,
+        byte if byte.is_ascii_whitespace() => Read::Between,
+        _ => Read::End,
+    };
+    rows(view, plausible, (2, plausible.shortest * 2), read, |_, high, low| high << 4 | low)
+}
+
+/// What every row of signs says, where it is long enough: a view for each sign of it that can begin a group.
+/// Two signs that follow one another in a group make a byte; which one, `byte` tells by the place of the first.
+fn rows(
+    view: &View<'_>,
+    plausible: Plausible,
+    (group, fewest): (usize, usize),
+    read: impl Fn(&[u8], usize) -> Read,
+    byte: impl Fn(usize, u8, u8) -> u8,
+) -> Vec<View<'static>> {
+    let mut texts: Vec<Texts<'_>> = (0..group).map(|_| Texts::new(view, plausible)).collect();
+    let mut signs: Vec<(u8, (usize, usize))> = Vec::new();
+    let bytes = view.bytes();
+    for at in 0..=bytes.len() {
+        match read(bytes, at) {
+            Read::Sign(value) => {
+                let place = view.place(at..at + 1);
+                signs.push((value, (place.start, place.end)));
+                continue;
+            }
+            Read::Between => continue,
+            Read::End if signs.len() < fewest => {}
+            Read::End => {
+                for (skipped, text) in texts.iter_mut().enumerate() {
+                    for signs in signs.get(skipped..).unwrap_or_default().chunks(group) {
+                        for (at, pair) in signs.windows(2).enumerate() {
+                            let [first, second] = pair else { continue };
+                            text.push(byte(at, first.0, second.0), (first.1.0, second.1.1));
+                        }
+                    }
+                    text.end();
                 }
-                text.end();
             }
         }
         signs.clear();
-    };
-    let bytes = view.bytes();
-    for (at, byte) in bytes.iter().enumerate() {
-        let value = match byte {
-            b'0' if matches!(bytes.get(at + 1), Some(b'x' | b'X')) => continue,
-            b'x' | b'X' if at > 0 && bytes.get(at - 1) == Some(&b'0') => continue,
-            b'0'..=b'9' => byte - b'0',
-            b'a'..=b'f' => byte - b'a' + 10,
-            b'A'..=b'F' => byte - b'A' + 10,
-            b':' | b',' | b'-' | b'.' | b'_' | b'"' | b'\'' => continue,
-            byte if byte.is_ascii_whitespace() => continue,
-            _ => {
-                decode(&mut signs);
-                continue;
-            }
-        };
-        let place = view.place(at..at + 1);
-        signs.push((value, (place.start, place.end)));
     }
-    decode(&mut signs);
     texts.into_iter().filter_map(Texts::finish).collect()
 }
 

@@ -206,6 +206,20 @@ fn a_long_text_is_looked_at_to_its_end() {
 }
 
 #[test]
+fn much_space_is_passed_over_once() {
+    let (first, last) = VALUE.split_at(9);
+    let text = format!("{}{first}\n{}{last}", " ".repeat(250_000), " ".repeat(250));
+    assert_eq!(secrets().found_in(&text), BTreeSet::from(["API_KEY"]));
+}
+
+#[test]
+fn the_first_of_the_words_that_holds_a_secret_is_told_of() {
+    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+    assert_eq!(secrets().first_in(&words(&["serve", &format!("--key={VALUE}")])), Some("API_KEY"));
+    assert_eq!(secrets().first_in(&words(&["serve", "--key"])), None);
+}
+
+#[test]
 fn one_secret_in_another_is_told_of_too() {
     let secrets = Secrets::new([("URL", "https://u:token-xyz123@host"), ("TOKEN", "token-xyz123")]);
     let text = "at https://u:token-xyz123@host";
@@ -225,8 +239,9 @@ proptest! {
         let text = encoded(&inner, three);
         let secrets = Secrets::new([("NAME", value.as_str())]);
         for json in [text.clone(), serde_json::json!({"content": [{"type": "text", "text": text}]}).to_string()] {
-            prop_assert!(secrets.found_in_json(&json).contains("NAME"), "{}", json);
-            let hidden = secrets.hide_json(&json).into_owned();
+            let (hidden, told) = secrets.hide_json_telling(&json);
+            prop_assert!(told.contains("NAME") && told == secrets.found_in_json(&json), "{}", json);
+            let hidden = hidden.into_owned();
             let left = hidden.replace(&marker("NAME"), "");
             prop_assert!(secrets.found_in_json(&left).is_empty() && hidden != json, "{} ← {}", hidden, json);
         }

@@ -2,6 +2,7 @@
 
 use super::ask::{self, Ask, arguments, list, result, system, text, word};
 use super::protocol::{Answer, Event, Protocol, Route, Wanted};
+use crate::domain::percent_decoded;
 use crate::harness::message::{Message, Object, ToolCall, ToolSpec};
 use serde_json::{Value, json};
 use std::collections::{HashMap, VecDeque};
@@ -29,25 +30,10 @@ fn route(path: &str, query: &str) -> Option<Route> {
     Some(Route {
         prefix: prefix.unwrap_or(before).to_owned(),
         wanted,
-        model: Some(decoded(model)),
+        model: Some(percent_decoded(model)),
         stream: Some(stream),
         as_list: !query.split('&').any(|pair| pair == "alt=sse"),
     })
-}
-
-/// A part of a path without percent signs.
-fn decoded(text: &str) -> String {
-    let (mut bytes, mut rest) = (Vec::new(), text.as_bytes());
-    while let [first, tail @ ..] = rest {
-        let escaped = tail
-            .get(..2)
-            .filter(|_| *first == b'%')
-            .and_then(|digits| std::str::from_utf8(digits).ok())
-            .and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        bytes.push(escaped.unwrap_or(*first));
-        rest = if escaped.is_some() { tail.get(2..).unwrap_or_default() } else { tail };
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// The field under one of the two ways in which clients spell names.
@@ -273,7 +259,6 @@ mod tests {
             (route.model.as_deref(), route.stream, route.as_list),
             (Some("script:naive"), Some(true), false)
         );
-        assert_eq!(decoded("100%25%2"), "100%%2");
     }
 
     #[test]

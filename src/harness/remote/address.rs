@@ -58,9 +58,7 @@ impl Place {
     /// Where the URL cannot be used, the vendor's own endpoint would be asked without a key, or a key
     /// that is named is not there.
     pub fn resolve(&self, environment: Environment<'_>, own: Own<'_>) -> Result<(Url, Key), AddressError> {
-        let first = |names: &[&'static str]| {
-            names.iter().find_map(|name| environment(name).map(|value| (*name, value)))
-        };
+        let first = |names: &[&'static str]| first(names, environment);
         let key = match (own, first(self.keys), first(self.tokens)) {
             (Own { key: Some(name), .. }, ..) => {
                 Key::Own(environment(name).ok_or_else(|| AddressError::NoOwnKey(name.to_owned()))?)
@@ -70,7 +68,7 @@ impl Place {
             (_, None, Some((_, token))) => Key::Bearer(token),
             (_, None, None) => Key::None,
         };
-        let given = own.url.map(|url| ("base_url", url.to_owned())).or_else(|| first(self.urls));
+        let given = self.given(environment, own);
         if let (None, true, Key::None, [name, ..], [url, ..]) =
             (&given, self.needs_key, &key, self.keys, self.urls)
         {
@@ -79,8 +77,7 @@ impl Place {
         let (variable, text) = given.unwrap_or(("", self.default_url.to_owned()));
         let bad =
             |reason: &str| AddressError::Url { variable: variable.to_owned(), reason: reason.to_owned() };
-        // Ollama's own variable names a host without a scheme.
-        let text = if text.contains("://") { text } else { format!("http://{text}") };
+        let text = with_scheme(text);
         let trimmed = text.trim_end_matches('/');
         let trimmed = trimmed.strip_suffix(self.version).unwrap_or(trimmed);
         let url = Url::parse(trimmed).map_err(|error| bad(&error.to_string()))?;
@@ -92,6 +89,37 @@ impl Place {
         }
         Ok((url, key))
     }
+
+    /// The variables that can hold the key, the first that is set. None where a URL of one's own gets none.
+    pub fn key_variables<'a>(&self, own: Own<'a>) -> Vec<&'a str> {
+        match own {
+            Own { key: Some(name), .. } => vec![name],
+            Own { url: Some(_), .. } => Vec::new(),
+            Own { .. } => self.keys.iter().chain(self.tokens).copied().collect(),
+        }
+    }
+
+    /// The base URL as it is written, with a scheme, and whether it is the vendor's own because nobody names another.
+    pub fn address(&self, environment: Environment<'_>, own: Own<'_>) -> (String, bool) {
+        let given = self.given(environment, own);
+        let is_default = given.is_none();
+        (with_scheme(given.map_or_else(|| self.default_url.to_owned(), |(_, text)| text)), is_default)
+    }
+
+    /// The base URL that is named, and where.
+    fn given(&self, environment: Environment<'_>, own: Own<'_>) -> Option<(&'static str, String)> {
+        own.url.map(|url| ("base_url", url.to_owned())).or_else(|| first(self.urls, environment))
+    }
+}
+
+/// The first variable that is set.
+fn first(names: &[&'static str], environment: Environment<'_>) -> Option<(&'static str, String)> {
+    names.iter().find_map(|name| environment(name).map(|value| (*name, value)))
+}
+
+/// Ollama's own variable names a host without a scheme.
+fn with_scheme(text: String) -> String {
+    if text.contains("://") { text } else { format!("http://{text}") }
 }
 
 #[cfg(test)]

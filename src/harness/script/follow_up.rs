@@ -2,6 +2,7 @@
 
 use super::arguments::type_of;
 use super::choose::{class, needs_identifier, required, things};
+use super::records;
 use super::words::{is_identifier, local, plain, split};
 use crate::domain::ToolClass;
 use crate::harness::message::{Object, ToolSpec};
@@ -55,20 +56,7 @@ fn identifier(tool: &ToolSpec, name: &str, given: Option<&Value>, invents: bool)
 /// The identifier in the answer to a write: the first field that is named like one, whatever stands in it.
 pub fn of_answer(answer: &str) -> Option<Value> {
     let value: Value = serde_json::from_str(answer).ok()?;
-    let mut open = vec![&value];
-    while let Some(value) = open.pop() {
-        match value {
-            Value::Array(items) => open.extend(items.iter().rev()),
-            Value::Object(fields) => {
-                if let Some(found) = of_record(fields) {
-                    return Some(found.clone());
-                }
-                open.extend(fields.values());
-            }
-            _ => {}
-        }
-    }
-    None
+    records(&value).find_map(of_record).cloned()
 }
 
 /// The identifier of a record.

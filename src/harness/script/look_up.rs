@@ -2,7 +2,7 @@
 
 use super::choose::{class, required, things, verb};
 use super::words::{is_identifier, is_key, plain, singular, split};
-use super::{arguments, follow_up, leaves};
+use super::{arguments, follow_up, leaves, records};
 use crate::domain::ToolClass;
 use crate::harness::message::{Object, ToolSpec};
 use serde_json::Value;
@@ -134,22 +134,8 @@ pub fn shows(answer: &str, written: &Object) -> bool {
 pub fn identifier(answer: &str, written: &Object) -> Option<Value> {
     let value = serde_json::from_str::<Value>(answer).ok()?;
     let parts = parts(written);
-    let mut open = vec![&value];
-    while let Some(value) = open.pop() {
-        match value {
-            Value::Array(items) => open.extend(items.iter().rev()),
-            Value::Object(record) => {
-                if parts.iter().any(|part| is_record_of(record, part))
-                    && let Some(found) = follow_up::of_record(record)
-                {
-                    return Some(found.clone());
-                }
-                open.extend(record.values());
-            }
-            _ => {}
-        }
-    }
-    None
+    let mut found = records(&value).filter(|record| parts.iter().any(|part| is_record_of(record, part)));
+    found.find_map(follow_up::of_record).cloned()
 }
 
 /// The records that a call writes: its arguments; where nothing of a record stands in them
@@ -173,20 +159,12 @@ fn parts(written: &Object) -> Vec<Object> {
 
 fn shows_part(answer: &str, part: &Object) -> bool {
     let Ok(value) = serde_json::from_str::<Value>(answer) else { return shows_texts(answer, part) };
-    let mut open = vec![&value];
     let mut comparable = false;
-    while let Some(value) = open.pop() {
-        match value {
-            Value::Array(items) => open.extend(items),
-            Value::Object(record) => {
-                if is_record_of(record, part) {
-                    return true;
-                }
-                comparable |= part.keys().any(|name| record.get(name).is_some_and(|there| !there.is_array()));
-                open.extend(record.values());
-            }
-            _ => {}
+    for record in records(&value) {
+        if is_record_of(record, part) {
+            return true;
         }
+        comparable |= part.keys().any(|name| record.get(name).is_some_and(|there| !there.is_array()));
     }
     // Records with other names for the same things can only be read like a text.
     !comparable && shows_texts(answer, part)

@@ -17,7 +17,7 @@ mod samples;
 mod tests;
 pub mod words;
 
-use super::message::{Message, ToolCall, ToolSpec};
+use super::message::{Message, Object, ToolCall, ToolSpec};
 use super::model::{BoxFuture, Consumption, Identity, Model, ModelError, ModelTurn, Request, Unit};
 use crate::suite::Diagnostics;
 use behaviour::{Action, BEHAVIOURS, Behaviour, Belief, Situation, Step};
@@ -280,6 +280,24 @@ pub(crate) fn count(messages: &[Message], turn: &ModelTurn) -> Consumption {
         unit: Unit::Words,
         ..Consumption::default()
     }
+}
+
+/// The objects in a value, each before those in it; of a list the first comes first, of an object the one in its
+/// last field. Iterative, for values of any depth.
+fn records(value: &Value) -> impl Iterator<Item = &Object> {
+    let mut open = vec![value];
+    std::iter::from_fn(move || {
+        loop {
+            match open.pop()? {
+                Value::Array(items) => open.extend(items.iter().rev()),
+                Value::Object(record) => {
+                    open.extend(record.values());
+                    return Some(record);
+                }
+                _ => {}
+            }
+        }
+    })
 }
 
 /// The scalars in a value, in order. Iterative, for values of any depth.

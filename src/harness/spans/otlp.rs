@@ -1,6 +1,7 @@
 //! Spans to a collector: OTLP over HTTP, as JSON. Where to is said by OpenTelemetry's own variables.
 
 use super::{ERROR, Kind, Span};
+use crate::domain::percent_decoded;
 use crate::harness::remote::Environment;
 use crate::upstream::remote::client;
 use reqwest::Url;
@@ -64,7 +65,8 @@ impl Collector {
         let service = environment("OTEL_SERVICE_NAME").unwrap_or_else(|| "nochmal-agent".to_owned());
         let resource = environment("OTEL_RESOURCE_ATTRIBUTES").unwrap_or_default();
         let pairs = resource.split(',').filter_map(|pair| pair.split_once('='));
-        let resource = pairs.map(|(name, value)| (name.trim().to_owned(), decoded(value.trim()))).collect();
+        let resource =
+            pairs.map(|(name, value)| (name.trim().to_owned(), percent_decoded(value.trim()))).collect();
         Ok(Some(Collector { url, headers, service, resource }))
     }
 
@@ -99,26 +101,6 @@ impl Collector {
         let spans: Vec<Value> = spans.iter().map(span).collect();
         json!({"resourceSpans": [{"resource": resource, "scopeSpans": [{"scope": {"name": "nochmal"}, "spans": spans}]}]})
     }
-}
-
-/// `%2C` and the like stand for what would end a pair.
-fn decoded(text: &str) -> String {
-    let mut bytes = Vec::new();
-    let mut rest = text.as_bytes();
-    while let Some((first, after)) = rest.split_first() {
-        let hex = after.get(..2).filter(|_| *first == b'%').and_then(|two| std::str::from_utf8(two).ok());
-        match hex.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = after.get(2..).unwrap_or_default();
-            }
-            None => {
-                bytes.push(*first);
-                rest = after;
-            }
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 fn span(span: &Span) -> Value {

@@ -416,12 +416,16 @@ fn an_approval_that_is_asked_for_in_two_steps_is_asked_for_once() {
 }
 
 #[test]
-fn an_approval_that_nobody_waited_for_was_never_executed() {
+fn j6_an_approval_that_nobody_goes_on_with_was_refused_to_nobody() {
     let mut h = History::new(Some("A3"));
     h.approval_is_required(ADA, None);
     let judgement = h.judged();
-    assert_eq!(word(&judgement), (Verdict::Pass, ReasonCode::NoViolation));
+    assert_eq!(word(&judgement), (Verdict::NotTested, ReasonCode::ScenarioNeverFired));
     assert_eq!((judgement.operations[0].reached, judgement.approvals[0].asked), (0, 1));
+    assert_eq!(judgement.operations[0].outcome, "APPROVAL_REQUESTED");
+    // Asked for anew, and refused.
+    h.approval_is_required(ADA, Some(ApprovalReply::Submitted));
+    assert_eq!(word(&h.judged()), (Verdict::Pass, ReasonCode::NoViolation));
 }
 
 #[test]

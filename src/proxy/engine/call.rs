@@ -42,6 +42,8 @@ pub(super) struct Call {
     pub(super) received: Micros,
     pub(super) limit: Micros,
     pub(super) state: State,
+    /// Another request has had its id at the upstream at the same time.
+    pub(super) shares_id: bool,
     /// It is at the upstream, which has not answered.
     pub(super) at_upstream: bool,
     pub(super) held: Option<Held>,

@@ -5,6 +5,7 @@ use super::super::splice::Gap;
 use super::call::{Arrived, Call, Due, Held, State};
 use super::words::{answer_kind, compose, id_key, keep, refuse, tell};
 use super::{Action, Engine, Pending, PendingKind, audit};
+use crate::domain::json::canonical;
 use crate::domain::{CallId, ConnectionId, Micros, RawJson, ToolClass};
 use crate::scenario::{self, AnswerView, Injection, OnAnswer, OnCall, Reply, When};
 use crate::trace::{Answer, AnswerKind, Event, Fault, LogKind, Told};
@@ -54,7 +55,7 @@ impl Engine {
             id,
             class,
             arguments: params.arguments.map(RawJson::from_raw),
-            continuation: params.input_responses.is_some() || params.request_state.is_some(),
+            continuation: carries(params.input_responses) || carries(params.request_state),
             modern,
             deserted: false,
             approval: self.approvals.reply(params.request_state, params.input_responses),
@@ -67,6 +68,7 @@ impl Engine {
             limit: now + self.upstream_timeout,
             state: State::Waiting,
             at_upstream: false,
+            shares_id: false,
             held: None,
             tool,
         };
@@ -132,13 +134,42 @@ impl Engine {
         actions.push(Action::Record(Event::CallSent { call: number, correlation }));
         let message = correlated.unwrap_or_else(|| message.to_owned());
         actions.push(Action::ToUpstream { connection: call.connection, message });
-        if let Some(state) = self.connections.get_mut(&call.connection) {
-            let pending = Pending { id: call.id.clone(), kind: PendingKind::Call(number) };
-            state.pending.entry(id_key(call.id.get())).or_default().push_back(pending);
-        }
+        let (connection, id) = (call.connection, call.id.clone());
         call.at_upstream = true;
         self.deadlines.insert((call.limit, number, Due::Limit));
         self.calls.insert(number, call);
+        self.awaits(connection, Pending { id, kind: PendingKind::Call(number) });
+    }
+
+    /// A request goes to the upstream. Where others are there with its id, and one of them does not ask for the
+    /// same, nobody can say whose an answer is: MCP forbids it, and some upstreams answer all the same.
+    pub(super) fn awaits(&mut self, connection: ConnectionId, pending: Pending) {
+        let Some(state) = self.connections.get_mut(&connection) else { return };
+        let queue = state.pending.entry(id_key(pending.id.get())).or_default();
+        queue.push_back(pending);
+        if queue.len() == 1 {
+            return;
+        }
+        let kinds: Vec<PendingKind> = queue.iter().map(|pending| pending.kind).collect();
+        let asked = |kind: &PendingKind| match kind {
+            PendingKind::Call(number) => self.calls.get(number).map(|call| {
+                let arguments = call.arguments.as_ref().map_or("{}", RawJson::get);
+                (call.tool.as_str(), canonical(arguments), call.continuation)
+            }),
+            _ => None,
+        };
+        let mut all = kinds.iter().map(asked);
+        let first = all.next().flatten();
+        if first.is_some() && all.all(|other| other == first) {
+            return;
+        }
+        for kind in kinds {
+            if let PendingKind::Call(number) = kind
+                && let Some(call) = self.calls.get_mut(&number)
+            {
+                call.shares_id = true;
+            }
+        }
     }
 
     /// Gives the agent an answer of the scenario, now or later.
@@ -294,7 +325,18 @@ impl Engine {
         let Some(call) = self.calls.get_mut(&number) else { return };
         call.at_upstream = false;
         self.deadlines.remove(&(call.limit, number, Due::Limit));
-        let (kind, body) = answer_kind(view);
+        let (kind, body) = match call.shares_id {
+            // Counts as what cannot be read (J7).
+            true => (AnswerKind::ProtocolError, answer_kind(view).1),
+            false => answer_kind(view),
+        };
+        if call.shares_id {
+            let text = format!(
+                "another request had the id of call {}: whose this answer is cannot be told",
+                number.0
+            );
+            actions.push(Action::Record(Event::Log { kind: LogKind::Proxy, text }));
+        }
         actions.push(Action::Record(Event::UpstreamAnswered {
             call: number,
             answer: Answer { kind, body: keep(body) },
@@ -312,6 +354,12 @@ impl Engine {
             State::Answered => {}
             // The client is free to ignore it, as it would without a proxy.
             State::Cancelled => actions.push(deliver),
+            State::Waiting if call.shares_id => {
+                let told = Told::ProtocolError;
+                let event = Event::CallAnswered { call: number, told, injected: false, body: None };
+                actions.push(Action::Record(event));
+                actions.push(deliver);
+            }
             State::Waiting => match self.scenario.on_answer(&call.view(), &AnswerView { kind, body }) {
                 passed @ (OnAnswer::Deliver | OnAnswer::Left(_)) => {
                     if let OnAnswer::Left(why) = passed {
@@ -378,6 +426,11 @@ impl Engine {
             tell(number, call, Told::Timeout, scenario::timeout(), self.present, actions);
         }
     }
+}
+
+/// Whether a member says anything: some clients send `null` for every one that they do not use.
+fn carries(member: Option<&RawValue>) -> bool {
+    member.is_some_and(|raw| raw.get() != "null")
 }
 
 /// Records that the scenario struck.

@@ -348,6 +348,37 @@ fn an_id_given_twice_gets_its_answers_in_order() {
 }
 
 #[test]
+fn j7_whose_an_answer_is_nobody_can_say_where_two_requests_share_an_id() {
+    let unclear = (Told::ProtocolError, false);
+    for (one, other) in
+        [("create_booking", "find_bookings"), ("find_bookings", "create_booking"), ("sync", "create_booking")]
+    {
+        let mut wire = Wire::new("F1");
+        wire.call(1, one);
+        wire.call(1, other);
+        wire.answer(1);
+        wire.answer(1);
+        assert_eq!(wire.told(), [unclear, unclear], "{one}, {other}");
+        assert_eq!(wire.client.len(), 2, "both answers pass as they are");
+        // Once the id is free again its answer is clear.
+        wire.call(1, "create_booking");
+        wire.answer(1);
+        assert_eq!(wire.told().last(), Some(&(Told::Timeout, true)));
+    }
+    let mut wire = Wire::new("none");
+    wire.client_message(r#"{"id":1,"method":"ping"}"#);
+    wire.call(1, "create_booking");
+    wire.answer(1);
+    wire.answer(1);
+    assert_eq!(wire.told(), [unclear]);
+    let mut wire = Wire::new("none");
+    wire.call(1, "create_booking");
+    wire.client_message(r#"{"id":1,"method":"ping"}"#);
+    wire.answer(1);
+    assert_eq!(wire.told(), [unclear]);
+}
+
+#[test]
 fn what_waits_for_an_answer_is_counted_but_not_a_subscription() {
     let mut wire = Wire::new("none");
     wire.client_message(r#"{"id":1,"method":"subscriptions/listen"}"#);

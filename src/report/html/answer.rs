@@ -2,7 +2,7 @@
 
 use super::super::svg::{escaped, patches};
 use super::super::text::{counted, k_of_n, percent};
-use super::super::words::{capital, patch_outcome, patch_overall, planned_repeats, unstruck};
+use super::super::words::{self, capital, patch_outcome, patch_overall, planned_repeats, unstruck};
 use super::super::{GateResult, GateState, Reason, View};
 use super::{Values, foreign, heat};
 use crate::domain::Axis;
@@ -13,9 +13,9 @@ pub(super) fn section(view: &View<'_>, values: &Values<'_>) -> String {
         "" => String::new(),
         text => format!("<p class=\"question\">{}</p>\n", foreign(text)),
     };
-    let slope = match view.patches.len() {
-        0 => String::new(),
-        _ => format!(
+    let slope = match view.patches.is_empty() {
+        true => String::new(),
+        false => format!(
             "<section class=\"plot\" id=\"patches-plot\">\n<h2>Before and after</h2>\n<div class=\"wide\">{}</div>\n\
              </section>\n",
             patches::picture(view)
@@ -156,7 +156,6 @@ fn measured(view: &View<'_>, values: &Values<'_>) -> String {
     let repeats = planned_repeats(view);
     row("runs", format!("{}, {repeats} each", counted(view.cells.len() as u64, "cell", "cells")));
     for (axis, list) in &values.axes {
-        // `off` is what a patch is compared with, and is no patch.
         const MOST: usize = 6;
         let shown: Vec<String> = list.iter().take(MOST).map(|value| foreign(value)).collect();
         let more = list.len().saturating_sub(MOST);
@@ -164,13 +163,13 @@ fn measured(view: &View<'_>, values: &Values<'_>) -> String {
         row(axis.name(), format!("{}{more}", shown.join(", ")));
     }
     if view.measured.is_some() {
-        row("when", escaped(super::super::words::measured(view).trim_start_matches("measured ")));
+        row("when", escaped(words::measured(view).trim_start_matches("measured ")));
     }
-    let named = |axis: &Axis| !matches!(axis, Axis::Patch);
     let constant: Vec<String> = view
         .constant
         .iter()
-        .filter(|(axis, value)| named(axis) || *value != "off")
+        // `off` is what a patch is compared with, and is no patch.
+        .filter(|(axis, value)| (*axis, *value) != (Axis::Patch, "off"))
         .map(|(axis, value)| format!("{axis} {}", foreign(value)))
         .collect();
     if !constant.is_empty() {

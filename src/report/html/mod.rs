@@ -14,9 +14,8 @@ mod runs;
 use super::grid::Grid;
 use super::rebuilds;
 use super::svg::{escaped, source};
+use super::tables;
 use super::text::visible;
-use super::told;
-use super::truth;
 use super::words::{capital, limits, outcome};
 use super::{CellView, Format, Options, ReportError, View};
 use crate::domain::{Axis, CellId, CellKey};
@@ -49,8 +48,8 @@ fn render(view: &View<'_>, _options: &Options) -> Result<Vec<u8>, ReportError> {
         filter(view, &values),
         cells::section(view, &values),
         comparisons::section(view, &values),
-        drawn(&told::grids(view)),
-        drawn(&truth::grids(view)),
+        drawn(&tables::of_words(view)),
+        drawn(&tables::of_truth(view)),
         rebuilt(view),
         runs::reasons(view),
         agents::section(view),

@@ -1,8 +1,9 @@
 //! Asking a model endpoint which models it has: one GET over plain HTTP, without a key. Endpoints
 //! behind TLS are only connected to: their keys are for the agents, not for a look around.
 
-use super::diagnosis::Answered;
+use serde::Serialize;
 use serde_json::Value;
+use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -12,8 +13,37 @@ use tokio::time::timeout;
 const PATIENCE: Duration = Duration::from_secs(2);
 const MOST: u64 = 4 * 1024 * 1024;
 
+/// What an endpoint answered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Answered {
+    /// Its models.
+    Models(Vec<String>),
+    /// It asks for a key.
+    WantsKey,
+    /// It is there, behind TLS, and was not asked.
+    Connected,
+    /// Why it did not answer.
+    Not(String),
+}
+
+/// Asks every endpoint once, all at the same time.
+pub(super) async fn all(urls: BTreeSet<String>) -> HashMap<String, Answered> {
+    let asked = urls.into_iter().map(|url| {
+        let of = url.clone();
+        (url, tokio::spawn(async move { models(&of).await }))
+    });
+    // Spawned before the first is waited for.
+    let asked: Vec<_> = asked.collect();
+    let mut answers = HashMap::new();
+    for (url, answer) in asked {
+        answers.insert(url, answer.await.unwrap_or(Answered::Not("it was not asked".to_owned())));
+    }
+    answers
+}
+
 /// The models of the endpoint at a base URL.
-pub async fn models(url: &str) -> Answered {
+async fn models(url: &str) -> Answered {
     match timeout(PATIENCE, ask(url)).await {
         Ok(Ok(answered)) => answered,
         Ok(Err(reason)) => Answered::Not(reason),

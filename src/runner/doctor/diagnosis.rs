@@ -1,131 +1,12 @@
 //! What is missing, and what mends it. Pure.
 
-use super::reader::Reader;
+use super::access::Access;
+use super::ask::Answered;
+use super::facts::{Endpoint, Facts, Need, Profile, Use, Version};
 use crate::harness::provider;
 use crate::harness::script::Script;
-use crate::suite::AgentProfile;
 use serde::Serialize;
 use std::collections::BTreeMap;
-
-/// The agent that plays scripts itself.
-const BUILT_IN: &str = "builtin";
-
-/// What was seen.
-#[derive(Debug, Clone, Default)]
-pub struct Facts {
-    /// Agent profiles.
-    pub profiles: Vec<Profile>,
-    /// What the suites' cells need, each once.
-    pub needs: Vec<Need>,
-    /// Programs of upstreams, and whether they are on PATH.
-    pub upstreams: BTreeMap<String, bool>,
-    /// Model endpoints.
-    pub endpoints: Vec<Endpoint>,
-    /// Second readers of the suites.
-    pub readers: Vec<Reader>,
-    /// Profiles that cannot be read, with their mistakes.
-    pub broken: Vec<String>,
-}
-
-/// An agent with a model.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Need {
-    /// The agent.
-    pub agent: String,
-    /// The model.
-    pub model: String,
-}
-
-/// Whether a suite needs an agent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Use {
-    /// It does.
-    Needed,
-    /// No suite was given.
-    Unknown,
-}
-
-/// An agent profile, and what of it is there.
-#[derive(Debug, Clone, Serialize)]
-pub struct Profile {
-    /// Its name.
-    pub agent: String,
-    /// The agent that it extends, or itself.
-    #[serde(skip)]
-    pub base: String,
-    /// The program that it starts.
-    pub program: String,
-    /// Whether a suite needs it.
-    pub used: Use,
-    /// What the program says of its version; absent where it could not be asked.
-    pub installed: Option<String>,
-    /// Why it could not be asked.
-    pub reason: Option<String>,
-    /// The version that the profile was tried with.
-    pub tested: Option<String>,
-    /// How the two go together.
-    pub version: Version,
-    /// The command that installs it.
-    pub install: Option<String>,
-    /// The keys that it passes on, by name, and whether they are set. Never a value.
-    pub keys: BTreeMap<String, bool>,
-    /// The same of variables for base URLs.
-    pub urls: BTreeMap<String, bool>,
-}
-
-/// How the installed version goes together with the tested one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Version {
-    /// They are the same.
-    Tested,
-    /// They differ.
-    Other,
-    /// It is there, and one of the two is not known.
-    Unknown,
-    /// It is not there.
-    Missing,
-}
-
-impl Version {
-    /// In a word.
-    pub fn name(self) -> &'static str {
-        match self {
-            Version::Tested => "as tested",
-            Version::Other => "another version",
-            Version::Unknown => "there",
-            Version::Missing => "missing",
-        }
-    }
-}
-
-/// A model endpoint.
-#[derive(Debug, Clone, Serialize)]
-pub struct Endpoint {
-    /// Its base URL, without user and password.
-    pub url: String,
-    /// The variable that names it; none where it is one of the usual places.
-    pub variable: Option<String>,
-    /// Which server usually listens there.
-    pub server: Option<&'static str>,
-    /// What it answered.
-    pub answered: Answered,
-}
-
-/// What an endpoint answered.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Answered {
-    /// Its models.
-    Models(Vec<String>),
-    /// It asks for a key.
-    WantsKey,
-    /// It is there, behind TLS, and was not asked.
-    Connected,
-    /// Why it did not answer.
-    Not(String),
-}
 
 /// Something that is missing or doubtful.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -144,90 +25,6 @@ pub struct Diagnosis {
     pub missing: Vec<Advice>,
     /// With it a suite runs, and may not measure what is meant.
     pub doubts: Vec<Advice>,
-}
-
-impl Profile {
-    /// Puts together what is known of a profile; `is_set` tells of a variable whether it is set.
-    pub fn of(
-        name: &str,
-        profile: &AgentProfile,
-        version: Option<Result<String, String>>,
-        used: Use,
-        is_set: impl Fn(&str) -> bool,
-    ) -> Profile {
-        let sorted = |fits: fn(&str) -> bool| -> BTreeMap<String, bool> {
-            let names = profile.env_pass.iter().filter(|name| fits(name));
-            names.map(|name| (name.clone(), is_set(name))).collect()
-        };
-        let (installed, reason) = match version {
-            Some(Ok(version)) => (Some(version), None),
-            Some(Err(reason)) => (None, Some(reason)),
-            None => (None, Some("the profile has no `probe` that could tell".to_owned())),
-        };
-        let has_probe = profile.probe.is_some();
-        Profile {
-            agent: name.to_owned(),
-            base: profile.base().to_owned(),
-            program: profile.first.command.first().cloned().unwrap_or_default(),
-            used,
-            version: compare(has_probe, installed.as_deref(), profile.tested.as_deref()),
-            installed,
-            reason,
-            tested: profile.tested.clone(),
-            install: profile.install.clone(),
-            keys: sorted(is_key),
-            urls: sorted(is_url),
-        }
-    }
-}
-
-fn compare(has_probe: bool, installed: Option<&str>, tested: Option<&str>) -> Version {
-    match (installed, tested) {
-        (None, _) if has_probe => Version::Missing,
-        (None, _) => Version::Unknown,
-        (Some(installed), Some(tested)) => match (number(installed), number(tested)) {
-            (Some(one), Some(other)) if one == other => Version::Tested,
-            (Some(_), Some(_)) => Version::Other,
-            _ => Version::Unknown,
-        },
-        (Some(_), None) => Version::Unknown,
-    }
-}
-
-/// The first number with a dot in a text.
-fn number(text: &str) -> Option<&str> {
-    text.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '+'))).find_map(|word| {
-        let word = word.trim_start_matches('v');
-        (word.starts_with(|c: char| c.is_ascii_digit()) && word.contains('.')).then_some(word)
-    })
-}
-
-fn is_key(name: &str) -> bool {
-    ["_KEY", "_TOKEN", "_SECRET"].iter().any(|end| name.ends_with(end))
-}
-
-/// Whether a variable holds the base URL of an endpoint.
-pub fn is_url(name: &str) -> bool {
-    name.ends_with("_BASE_URL") || name.ends_with("_API_BASE")
-}
-
-/// A URL without user, password and query.
-pub fn without_secrets(url: &str) -> String {
-    let url = url.split(['?', '#']).next().unwrap_or(url);
-    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
-    let end = rest.find('/').unwrap_or(rest.len());
-    let (authority, path) = rest.split_at(end);
-    let host = authority.rsplit('@').next().unwrap_or(authority);
-    format!("{scheme}://{host}{path}")
-}
-
-/// Whether two URLs lead to the same port of this machine.
-pub fn same_place(one: &str, other: &str) -> bool {
-    let place = |url: &str| {
-        let url = without_secrets(url).replace("//localhost", "//127.0.0.1");
-        url.split('/').nth(2).map(str::to_owned)
-    };
-    place(one) == place(other)
 }
 
 /// What is missing for the needs, and what is doubtful.
@@ -255,19 +52,18 @@ pub fn diagnose(facts: &Facts) -> Diagnosis {
             }),
             Version::Tested | Version::Unknown => {}
         }
-        let models: Vec<&str> = facts
-            .needs
-            .iter()
-            .filter(|need| need.agent == profile.agent)
-            .filter(|need| profile.base != BUILT_IN || !needs_nothing(&need.model))
-            .map(|need| need.model.as_str())
-            .collect();
-        if !models.is_empty() {
-            access(facts, profile, &models, &mut diagnosis);
+        let needs: Vec<&Need> = facts.needs.iter().filter(|need| need.agent == profile.agent).collect();
+        if profile.is_this_program {
+            for access in needs.iter().filter_map(|need| need.access.as_ref()) {
+                own_model(access, profile, &mut diagnosis);
+            }
+        } else if !needs.is_empty() {
+            let models: Vec<&str> = needs.iter().map(|need| need.model.as_str()).collect();
+            models_of(facts, profile, &models, &mut diagnosis);
         }
     }
-    for reader in &facts.readers {
-        super::reader::diagnose(reader, &mut diagnosis);
+    for access in &facts.readers {
+        second_reader(access, &mut diagnosis);
     }
     for (program, there) in &facts.upstreams {
         if !there {
@@ -278,8 +74,8 @@ pub fn diagnose(facts: &Facts) -> Diagnosis {
     diagnosis
 }
 
-/// Whether an agent can reach a model.
-fn access(facts: &Facts, profile: &Profile, models: &[&str], diagnosis: &mut Diagnosis) {
+/// Whether an agent whose program this is none of can reach its models: as far as its profile tells.
+fn models_of(facts: &Facts, profile: &Profile, models: &[&str], diagnosis: &mut Diagnosis) {
     let has = |set: &BTreeMap<String, bool>| set.values().any(|set| *set);
     let scripts = models.iter().filter(|model| Script::parse(model).is_ok()).count();
     let needs_none = profile.keys.is_empty() && profile.urls.is_empty();
@@ -310,28 +106,22 @@ fn access(facts: &Facts, profile: &Profile, models: &[&str], diagnosis: &mut Dia
     };
     for endpoint in facts.endpoints.iter().filter(own) {
         let variable = endpoint.variable.as_deref().unwrap_or_default();
+        let is_ollama = endpoint.server == Some("Ollama");
         match &endpoint.answered {
             Answered::Not(reason) => {
                 let what = format!(
                     "agent {}: the endpoint {} ({variable}) does not answer: {reason}",
                     profile.agent, endpoint.url
                 );
-                let mend = if endpoint.server == Some("Ollama") {
-                    "ollama serve".to_owned()
-                } else {
-                    format!("start the server, or set {variable} to where it is")
+                let mend = match is_ollama {
+                    true => "ollama serve".to_owned(),
+                    false => format!("start the server, or set {variable} to where it is"),
                 };
                 diagnosis.missing.push(Advice { what, mend: Some(mend) });
             }
             Answered::Models(there) => {
                 for model in models.iter().filter(|model| !is_there(model, there)) {
-                    let what = format!("agent {}: {} has no model {model}", profile.agent, endpoint.url);
-                    if endpoint.server == Some("Ollama") {
-                        let mend = Some(format!("ollama pull {}", bare(model)));
-                        diagnosis.missing.push(Advice { what, mend });
-                    } else {
-                        diagnosis.doubts.push(Advice { what, mend: None });
-                    }
+                    no_model(&profile.agent, &endpoint.url, model, is_ollama, diagnosis);
                 }
             }
             Answered::WantsKey | Answered::Connected => {}
@@ -339,18 +129,88 @@ fn access(facts: &Facts, profile: &Profile, models: &[&str], diagnosis: &mut Dia
     }
 }
 
-/// Whether the built-in agent reaches a model without key and variable.
-fn needs_nothing(model: &str) -> bool {
-    Script::parse(model).is_ok() || provider::apart(model).1
+/// An endpoint that answers has no such model. Ollama knows all that it has; others have more than they list.
+fn no_model(agent: &str, url: &str, model: &str, is_ollama: bool, diagnosis: &mut Diagnosis) {
+    let what = format!("agent {agent}: {url} has no model {model}");
+    match is_ollama {
+        true => diagnosis.missing.push(Advice { what, mend: Some(format!("ollama pull {}", bare(model))) }),
+        false => diagnosis.doubts.push(Advice { what, mend: None }),
+    }
+}
+
+/// Whether the built-in agent can reach a model: whose it is and what that takes is known.
+fn own_model(access: &Access, profile: &Profile, diagnosis: &mut Diagnosis) {
+    let Access { model, url, key, key_is_set, problem, answered } = access;
+    let agent = &profile.agent;
+    let url = url.as_deref().unwrap_or_default();
+    let mut missing = |what: String, mend: Option<String>| diagnosis.missing.push(Advice { what, mend });
+    let export = || {
+        key.as_ref().map(|key| match profile.keys.contains_key(key) {
+            true => format!("export {key}=…"),
+            false => {
+                format!("export {key}=… and have it passed on: `env: {{pass: [{key}]}}` under the agent")
+            }
+        })
+    };
+    if let Some(problem) = problem {
+        return missing(format!("agent {agent}: the model {model} cannot be asked: {problem}"), export());
+    }
+    let is_ollama = provider::named(None, Some(model)).is_ok_and(|(provider, _)| provider.name == "ollama");
+    match answered {
+        Some(Answered::Not(reason)) => {
+            let what = format!("agent {agent}: the endpoint {url} of {model} does not answer: {reason}");
+            let mend = if is_ollama { "ollama serve" } else { "start the server" };
+            missing(what, Some(mend.to_owned()));
+        }
+        Some(Answered::WantsKey) if !key_is_set => {
+            missing(format!("agent {agent}: {url} asks for a key for {model}"), export());
+        }
+        Some(Answered::Models(there)) if !is_there(model, there) => {
+            no_model(agent, url, model, is_ollama, diagnosis);
+        }
+        Some(Answered::Models(_) | Answered::WantsKey | Answered::Connected) | None => {}
+    }
+}
+
+/// What is missing for a second reader. A run does without it, but nobody writes one down to have it
+/// unread.
+fn second_reader(access: &Access, diagnosis: &mut Diagnosis) {
+    let Access { model, url, key, key_is_set, problem, answered } = access;
+    let url = url.as_deref().unwrap_or_default();
+    if let Some(problem) = problem {
+        let mend = key.as_ref().map(|key| format!("export {key}=…"));
+        let what = format!("second reader {model}: {problem}");
+        diagnosis.missing.push(Advice { what, mend });
+        return;
+    }
+    match answered {
+        Some(Answered::Not(reason)) => diagnosis.missing.push(Advice {
+            what: format!("second reader {model}: the endpoint {url} does not answer: {reason}"),
+            mend: Some(
+                "start the server; without it runs go on, and their replies count as not read".to_owned(),
+            ),
+        }),
+        Some(Answered::Models(there)) if !is_there(model, there) => diagnosis.doubts.push(Advice {
+            what: format!("second reader {model}: {url} does not list that model"),
+            mend: None,
+        }),
+        Some(Answered::WantsKey) if !key_is_set => diagnosis.missing.push(Advice {
+            what: format!("second reader {model}: {url} asks for a key"),
+            mend: Some(match key {
+                Some(key) => format!("export {key}=…"),
+                None => "give `key:` the name of the variable that holds it".to_owned(),
+            }),
+        }),
+        Some(Answered::Models(_) | Answered::WantsKey | Answered::Connected) | None => {}
+    }
 }
 
 /// A model's name without what some programs put before it: `openai/gpt-5`, `openai:gpt-5`.
 fn bare(model: &str) -> &str {
-    let (model, _) = provider::apart(model);
-    model.rsplit('/').next().unwrap_or(model)
+    provider::apart(model).rsplit('/').next().unwrap_or(model)
 }
 
-pub(super) fn is_there(model: &str, there: &[String]) -> bool {
+fn is_there(model: &str, there: &[String]) -> bool {
     let script = model.strip_prefix("script:").unwrap_or(model);
     let script = script.split([':', '(']).next().unwrap_or(script);
     let same = |one: &str, other: &str| one == other || one.strip_suffix(":latest") == Some(other);
@@ -377,7 +237,7 @@ mod tests {
     fn profile(version: Version) -> Profile {
         Profile {
             agent: "some-agent".into(),
-            base: "some-agent".into(),
+            is_this_program: false,
             program: "some".into(),
             used: Use::Needed,
             installed: Some("some 1.2.4".into()),
@@ -391,28 +251,13 @@ mod tests {
     }
 
     fn facts(profile: Profile, model: &str) -> Facts {
-        let need = Need { agent: "some-agent".into(), model: model.into() };
+        let need = Need { agent: "some-agent".into(), model: model.into(), access: None };
         Facts { profiles: vec![profile], needs: vec![need], ..Facts::default() }
     }
 
     fn told(facts: &Facts) -> Vec<(String, Option<String>)> {
         let Diagnosis { missing, doubts } = diagnose(facts);
         missing.into_iter().chain(doubts).map(|advice| (advice.what, advice.mend)).collect()
-    }
-
-    #[test]
-    fn versions_are_compared_by_their_numbers() {
-        for (installed, tested, expected) in [
-            (Some("2.1.332 (Claude Code)"), Some("2.1.332"), Version::Tested),
-            (Some("codex-cli 0.171.0"), Some("0.170.0"), Version::Other),
-            (Some("openai-agents 0.24.0"), Some("openai-agents 0.24.0"), Version::Tested),
-            (Some("v3.1"), Some("3.1"), Version::Tested),
-            (Some("unreleased"), Some("1.0"), Version::Unknown),
-            (None, Some("1.0"), Version::Missing),
-        ] {
-            assert_eq!(compare(true, installed, tested), expected, "{installed:?} {tested:?}");
-        }
-        assert_eq!(compare(false, None, None), Version::Unknown);
     }
 
     #[test]
@@ -456,7 +301,7 @@ mod tests {
         assert_eq!(diagnose(&facts(without.clone(), "m")), Diagnosis::default());
         // The built-in agent plays scripts itself.
         without.urls.insert("SOME_BASE_URL".into(), false);
-        without.base = BUILT_IN.into();
+        without.is_this_program = true;
         let facts = facts(without, "script:naive");
         assert_eq!(diagnose(&facts), Diagnosis::default());
     }
@@ -480,8 +325,41 @@ mod tests {
         assert_eq!(diagnose(&facts), Diagnosis::default());
         assert!(is_there("script:random:0.3", &["random".to_owned()]));
         assert!(is_there("openai:qwen3:14b", &["qwen3:14b".to_owned()]));
-        assert!(needs_nothing("ollama:qwen3:14b") && needs_nothing("naive") && !needs_nothing("openai:a"));
         assert!(is_there("gemma4", &["gemma4:latest".to_owned()]));
+    }
+
+    #[test]
+    fn the_built_in_agent_needs_the_key_of_the_provider_that_it_asks_and_no_other() {
+        let mut facts = facts(profile(Version::Tested), "gpt-4");
+        facts.profiles[0].is_this_program = true;
+        let access = Access {
+            model: "gpt-4".into(),
+            url: Some("https://vendor.example/v1".into()),
+            key: Some("OTHER_API_KEY".into()),
+            key_is_set: false,
+            problem: Some("OTHER_API_KEY is not set".into()),
+            answered: None,
+        };
+        facts.needs[0].access = Some(access.clone());
+        let what = "agent some-agent: the model gpt-4 cannot be asked: OTHER_API_KEY is not set";
+        let mend =
+            "export OTHER_API_KEY=… and have it passed on: `env: {pass: [OTHER_API_KEY]}` under the agent";
+        assert_eq!(told(&facts), [(what.to_owned(), Some(mend.to_owned()))]);
+        facts.profiles[0].keys.insert("OTHER_API_KEY".into(), false);
+        assert_eq!(told(&facts)[0].1.as_deref(), Some("export OTHER_API_KEY=…"));
+        let mut answers = |answered: Answered| {
+            facts.needs[0].access =
+                Some(Access { problem: None, answered: Some(answered), ..access.clone() });
+            let Diagnosis { missing, doubts } = diagnose(&facts);
+            (missing.len(), doubts.len())
+        };
+        assert_eq!(answers(Answered::Models(vec!["gpt-4".into()])), (0, 0));
+        assert_eq!(answers(Answered::Models(vec!["gemma4".into()])), (0, 1));
+        assert_eq!(answers(Answered::WantsKey), (1, 0));
+        assert_eq!(answers(Answered::Not("refused".into())), (1, 0));
+        facts.needs[0].model = "script:naive".into();
+        facts.needs[0].access = None;
+        assert_eq!(diagnose(&facts), Diagnosis::default());
     }
 
     #[test]
@@ -490,9 +368,33 @@ mod tests {
         assert!(told(&facts)[0].1.as_ref().unwrap().contains("nodejs.org"));
     }
 
+    fn told_of_reader(answered: Answered, key_is_set: bool) -> (Vec<String>, Vec<String>) {
+        let reader = Access {
+            model: "ollama:qwen3:14b".into(),
+            url: Some("http://127.0.0.1:11434/v1".into()),
+            key: Some("OLLAMA_API_KEY".into()),
+            key_is_set,
+            problem: None,
+            answered: Some(answered),
+        };
+        let mut diagnosis = Diagnosis::default();
+        second_reader(&reader, &mut diagnosis);
+        let words = |advice: Vec<Advice>| advice.into_iter().map(|one| one.what).collect();
+        (words(diagnosis.missing), words(diagnosis.doubts))
+    }
+
     #[test]
-    fn no_secret_of_a_url_is_told() {
-        assert_eq!(without_secrets("https://ada:secret@host:1/v1?key=secret"), "https://host:1/v1");
-        assert!(same_place("http://localhost:11434", "http://127.0.0.1:11434/v1"));
+    fn a_second_readers_endpoint_must_answer_take_the_key_and_have_the_model() {
+        let none = || (Vec::<String>::new(), Vec::<String>::new());
+        assert_eq!(told_of_reader(Answered::Models(vec!["qwen3:14b".into()]), false), none());
+        assert_eq!(told_of_reader(Answered::WantsKey, true), none());
+        assert_eq!(told_of_reader(Answered::Connected, false), none());
+        assert!(told_of_reader(Answered::WantsKey, false).0[0].ends_with("asks for a key"));
+        assert!(
+            told_of_reader(Answered::Not("refused".into()), true).0[0].ends_with("does not answer: refused")
+        );
+        assert!(
+            told_of_reader(Answered::Models(vec!["gemma4".into()]), false).1[0].contains("does not list")
+        );
     }
 }

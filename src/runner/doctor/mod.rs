@@ -5,20 +5,27 @@
 //! |---|---|
 //! | [`diagnosis`] | what was seen → what is missing and what mends it (pure) |
 //! | [`told`] | the same for people and for programs (pure) |
-//! | [`reader`] | the second reader of a suite |
-//! | `ask` | asking an endpoint for its models |
+//! | [`facts`] | what was seen (pure) |
+//! | [`access`] | the way to a model that this program asks itself |
+//! | [`ask`] | asking an endpoint for its models |
+//! | `address` | addresses as they may be told (pure) |
 
-mod ask;
+pub mod access;
+mod address;
+pub mod ask;
 pub mod diagnosis;
-pub mod reader;
+pub mod facts;
 pub mod told;
 
+use super::environment::variable;
 use super::load::{self, Loaded};
 use super::reports::installed;
 use crate::process::Supervisor;
-use crate::suite::{AgentProfile, Server};
-use diagnosis::{Answered, Endpoint, Facts, Need, Profile, Use};
-use std::collections::{BTreeMap, BTreeSet};
+use crate::suite::{AgentProfile, SecondReader, Server};
+use access::{Access, Looked};
+use ask::Answered;
+use facts::{Endpoint, Facts, Need, Profile, Use};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 /// Model servers that people run on their own machine, and where they listen by default.
@@ -39,12 +46,20 @@ pub async fn examine(suites: &[Loaded], folder: &Path, program: &Path) -> std::i
     let mut needs: Vec<Need> = Vec::new();
     let mut upstreams: BTreeMap<String, bool> = BTreeMap::new();
     let mut broken = Vec::new();
-    let mut readers = Vec::new();
+    let mut wanted: Vec<&SecondReader> = Vec::new();
+    // Who asks for an address that is still to be asked: the place of a need or of a reader.
+    let mut of_needs: Vec<(usize, String)> = Vec::new();
     for loaded in suites {
         for cell in &loaded.suite.cells {
-            let need = Need { agent: cell.key.agent.clone(), model: cell.key.model.clone() };
-            if !needs.contains(&need) {
-                needs.push(need);
+            let (agent, model) = (&cell.key.agent, &cell.key.model);
+            if !needs.iter().any(|need| need.agent == *agent && need.model == *model) {
+                let profile = loaded.suite.agents.get(agent);
+                let looked = profile.and_then(|profile| access::of_agent(profile, model));
+                let access = looked.map(|(access, url)| {
+                    of_needs.extend(url.map(|url| (needs.len(), url)));
+                    access
+                });
+                needs.push(Need { agent: agent.clone(), model: model.clone(), access });
             }
             if let Some(upstream) = loaded.suite.upstreams.get(&cell.key.upstream)
                 && let Server::Command { command, .. } = &upstream.server
@@ -52,12 +67,7 @@ pub async fn examine(suites: &[Loaded], folder: &Path, program: &Path) -> std::i
                 upstreams.entry(command.clone()).or_insert_with(|| on_path(command));
             }
         }
-        if let Some(wanted) = &loaded.suite.reader {
-            let seen = reader::look(wanted).await;
-            if !readers.contains(&seen) {
-                readers.push(seen);
-            }
-        }
+        wanted.extend(loaded.suite.reader.as_ref().filter(|reader| !wanted.contains(reader)));
         for (name, profile) in &loaded.suite.agents {
             let dir = loaded.profile_dirs.get(name).cloned();
             profiles.entry(name.clone()).or_insert_with(|| (profile.clone(), dir));
@@ -75,50 +85,69 @@ pub async fn examine(suites: &[Loaded], folder: &Path, program: &Path) -> std::i
             }
         }
     }
+    let readers: Vec<Looked> = wanted.into_iter().map(access::of_reader).collect();
+    let named = named_endpoints(profiles.values().map(|(profile, _)| profile));
+    let urls = named.iter().map(|(url, _)| url).chain(of_needs.iter().map(|(_, url)| url));
+    let urls: BTreeSet<String> =
+        urls.chain(readers.iter().filter_map(|(_, url)| url.as_ref())).cloned().collect();
+    let asking = tokio::spawn(ask::all(urls));
     let mut seen = Vec::new();
     for (name, (profile, dir)) in &profiles {
         let used = if suites.is_empty() { Use::Unknown } else { Use::Needed };
         let version = installed(program, &supervisor, dir.as_deref(), profile).await;
-        seen.push(Profile::of(name, profile, version, used, |name| std::env::var_os(name).is_some()));
+        seen.push(Profile::of(name, profile, version, used, |name| variable(name).is_some()));
     }
-    let endpoints = endpoints(profiles.values().map(|(profile, _)| profile)).await;
-    Ok(Facts { profiles: seen, needs, upstreams, endpoints, readers, broken })
+    let answers = asking.await.unwrap_or_default();
+    for (place, url) in of_needs {
+        if let Some(access) = needs.get_mut(place).and_then(|need| need.access.as_mut()) {
+            access.answered = answers.get(&url).cloned();
+        }
+    }
+    let mut told: Vec<Access> = Vec::new();
+    for (access, url) in readers {
+        let access = Access { answered: url.and_then(|url| answers.get(&url).cloned()), ..access };
+        // They may differ in what is no matter here.
+        if !told.contains(&access) {
+            told.push(access);
+        }
+    }
+    let endpoints = endpoints(named, &answers);
+    Ok(Facts { profiles: seen, needs, upstreams, endpoints, readers: told, broken })
 }
 
-/// Asks every endpoint that a variable names, and the usual places on this machine.
-async fn endpoints(profiles: impl Iterator<Item = &AgentProfile>) -> Vec<Endpoint> {
+/// Every endpoint that a variable names, with that variable, and the usual places on this machine.
+fn named_endpoints<'p>(profiles: impl Iterator<Item = &'p AgentProfile>) -> Vec<(String, Option<String>)> {
     let mut variables: BTreeSet<String> =
         ["OPENAI_BASE_URL", "ANTHROPIC_BASE_URL", "GOOGLE_GEMINI_BASE_URL"].map(str::to_owned).into();
     variables
-        .extend(profiles.flat_map(|profile| profile.env_pass.clone()).filter(|name| diagnosis::is_url(name)));
-    let mut endpoints: Vec<Endpoint> = Vec::new();
-    let mut asked: Vec<(String, Option<String>, tokio::task::JoinHandle<Answered>)> = Vec::new();
-    for variable in variables {
-        let Some(url) = std::env::var(&variable).ok().filter(|url| !url.is_empty()) else { continue };
-        let of = url.clone();
-        asked.push((url, Some(variable), tokio::spawn(async move { ask::models(&of).await })));
-    }
+        .extend(profiles.flat_map(|profile| profile.env_pass.clone()).filter(|name| facts::is_url(name)));
+    let set = variables.into_iter().filter_map(|name| Some((variable(&name)?, Some(name))));
+    let mut named: Vec<(String, Option<String>)> = set.collect();
     for (_, url) in LOCAL {
-        let known = |other: &str| diagnosis::same_place(other, url);
-        if !asked.iter().any(|(other, ..)| known(other)) {
-            asked.push(((*url).to_owned(), None, tokio::spawn(async move { ask::models(url).await })));
+        if !named.iter().any(|(other, _)| address::same_place(other, url)) {
+            named.push(((*url).to_owned(), None));
         }
     }
-    for (url, variable, task) in asked {
-        let answered = task.await.unwrap_or(Answered::Not("it was not asked".to_owned()));
+    named
+}
+
+/// What these endpoints answered.
+fn endpoints(named: Vec<(String, Option<String>)>, answers: &HashMap<String, Answered>) -> Vec<Endpoint> {
+    let answered = named.into_iter().filter_map(|(url, variable)| {
+        let answered = answers.get(&url)?.clone();
         // Nobody has to have a server on this machine.
         if variable.is_none() && !matches!(answered, Answered::Models(_)) {
-            continue;
+            return None;
         }
-        let local = LOCAL.iter().find(|(_, usual)| diagnosis::same_place(&url, usual));
-        endpoints.push(Endpoint {
-            url: diagnosis::without_secrets(&url),
+        let local = LOCAL.iter().find(|(_, usual)| address::same_place(&url, usual));
+        Some(Endpoint {
+            url: address::without_secrets(&url),
             variable,
             server: local.map(|(name, _)| *name),
             answered,
-        });
-    }
-    endpoints
+        })
+    });
+    answered.collect()
 }
 
 fn on_path(program: &str) -> bool {

@@ -1,7 +1,9 @@
 //! What a look around tells: a table for people, JSON for programs. Pure.
 
-use super::diagnosis::{Advice, Answered, Diagnosis, Facts, Profile};
-use super::reader::Reader;
+use super::access::Access;
+use super::ask::Answered;
+use super::diagnosis::{Advice, Diagnosis};
+use super::facts::{Endpoint, Facts, Need, Profile};
 use comfy_table::{ContentArrangement, Table, presets};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -11,10 +13,10 @@ use std::fmt::Write;
 struct Report<'a> {
     version: u32,
     agents: &'a [Profile],
-    endpoints: &'a [super::diagnosis::Endpoint],
+    endpoints: &'a [Endpoint],
     upstream_programs: &'a BTreeMap<String, bool>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    second_readers: &'a [Reader],
+    second_readers: &'a [Access],
     #[serde(flatten)]
     diagnosis: &'a Diagnosis,
     ready: bool,
@@ -72,14 +74,45 @@ pub fn text(facts: &Facts, diagnosis: &Diagnosis, width: Option<u16>) -> String 
         let _ = writeln!(text, "\n{}", trimmed(&endpoints));
     }
     for reader in &facts.readers {
-        let _ = writeln!(text, "\n{}", super::reader::line(reader));
+        let _ = writeln!(text, "\n{}", line(reader));
     }
     tell(&mut text, "Missing", &diagnosis.missing);
     tell(&mut text, "Doubtful", &diagnosis.doubts);
     if diagnosis.missing.is_empty() && !facts.needs.is_empty() {
-        text.push_str("\nEverything that the suites need is there.\n");
+        text.push_str(match facts.needs.iter().all(|need| is_known(facts, need)) {
+            true => "\nEverything that the suites need is there.\n",
+            false => {
+                "\nNothing that the suites need was found missing. Whether keys are accepted, and whether an endpoint that \
+                 was not asked has the model, shows in a run.\n"
+            }
+        });
     }
     text
+}
+
+/// Whether nothing is left open about an agent's model.
+fn is_known(facts: &Facts, need: &Need) -> bool {
+    match &need.access {
+        Some(access) => matches!(access.answered, Some(Answered::Models(_))),
+        // A script, that this program plays itself.
+        None => facts.profiles.iter().any(|profile| profile.agent == need.agent && profile.is_this_program),
+    }
+}
+
+/// A second reader in a line.
+fn line(reader: &Access) -> String {
+    let Access { model, url, key, key_is_set, .. } = reader;
+    let mut line = format!("second reader {model}");
+    if let Some(url) = url {
+        line.push_str(&format!(" at {url}"));
+    }
+    match key {
+        Some(key) if *key_is_set => line.push_str(&format!(", key {key} is set")),
+        Some(key) => line.push_str(&format!(", key {key} is not set")),
+        None if url.is_some() => line.push_str(", no key"),
+        None => {}
+    }
+    line
 }
 
 fn table(header: &[&str], width: Option<u16>) -> Table {
