@@ -56,7 +56,9 @@ impl Rig {
     pub async fn with(down: Wire, up: Wire, flags: &[&str]) -> Rig {
         let trace = tempfile::tempdir().unwrap();
         let mut command = Command::from(nochmal());
-        command.args(["proxy", "--probe", "off", "--audit-tools", "off", "--trace"]);
+        // How long an upstream may take is not asked here: huge messages take their time on a busy machine.
+        command.args(["proxy", "--probe", "off", "--audit-tools", "off", "--upstream-timeout", "3600"]);
+        command.arg("--trace");
         command.arg(trace.path().join("trace.jsonl")).args(flags);
         let (listener, mut up) = match up {
             Wire::Stdio => {
