@@ -37,5 +37,12 @@ for (const call of spec.calls) {
   }
 }
 if (spec.linger) await new Promise((resolve) => setTimeout(resolve, spec.linger * 1000));
+// It would kill the proxy after 4 seconds, which on a busy machine has no end of its trace by then.
+const proxy = transport._process;
+if (proxy && proxy.exitCode === null) {
+  const ended = new Promise((resolve) => proxy.once('close', resolve));
+  proxy.stdin.end();
+  await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, 180_000).unref())]);
+}
 try { await client.close(); } catch (error) { saw({ closing: String(error) }); }
 process.exit(0);

@@ -9,12 +9,15 @@ import json
 import sys
 
 import anyio
+import mcp.client.stdio
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import ElicitResult
 
 SPEC = json.loads(sys.argv[1])
+# A proxy that has 4 seconds to end is killed on a busy machine before its trace has an end.
+mcp.client.stdio.PROCESS_TERMINATION_TIMEOUT = 180
 
 
 def transport():

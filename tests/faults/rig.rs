@@ -182,7 +182,7 @@ pub fn play(setup: &Setup, sdk_of: Sdk, wire: Wire) -> Played {
         }
         interrupt(server);
     }
-    until("the end of the trace", || settled("closed"));
+    until(&format!("the end of the trace of {}", setup.scenario), || settled("closed"));
     let report = std::fs::read_to_string(at("report.json")).unwrap();
     Played {
         seen,
